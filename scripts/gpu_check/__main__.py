@@ -21,6 +21,17 @@ STEPS_SIZE = "32G"  # the table of the steps, or half of the memory
 SIZES = ["64G", "1G", "4G", "16G"]
 ONION_SIZES = ["2G", "8G"]
 PPIR_SIZES = ["8G", "256M", "16M", "4G", "1G", "64M"]  # 2^25 to 2^16 entries of 256 bytes
+# What papers measure with parameter sets or shapes of their own. PPIR looks up by CMux alone in its table 6: one column.
+PAPERS = [
+    ("exppack-s", "1G", "--preset VIPIR_N4096_3X29"),
+    ("onion", "1G", "--preset ONIONPIRV2_N4096_4X27_SEC126"),
+    ("onion", "2G", "--preset ONIONPIRV2_N4096_4X27_SEC126"),
+    ("onion", "1G", "--preset ONIONPIRV2_N2048_2X30_SEC113"),
+    ("tfhe", "16M", "--columns 1"),
+    ("tfhe", "256M", "--columns 1"),
+    ("tfhe-privks", "16M", "--preset PPIR_N1024_SEC110"),
+    ("tfhe-privks", "256M", "--preset PPIR_N1024_SEC110"),
+]
 EMULATED_SIZE = "1M"
 COMPAT = """An older driver will do on GPUs of data centres, with NVIDIA's package cuda-compat-13-0:
   LD_LIBRARY_PATH=/usr/local/cuda-13.0/compat python3 scripts/gpu_check"""
@@ -70,13 +81,16 @@ def stages(check, args):
     if benchmarks:
         # The answers below use the thresholds that this stage finds.
         check.run("bench-thresholds", [bench, "gpu-thresholds", "--json"], 60)
-        sizes, onion, ppir = ([EMULATED_SIZE], [], [EMULATED_SIZE]) if args.emulated else (SIZES, ONION_SIZES, PPIR_SIZES)
+        sizes, own = SIZES, [("tfhe", size, "") for size in PPIR_SIZES] + [("onion", size, "") for size in ONION_SIZES] + PAPERS
+        if args.emulated:
+            sizes, own = [EMULATED_SIZE], [("tfhe", EMULATED_SIZE, ""), ("tfhe", EMULATED_SIZE, "--columns 64")]
         if args.sizes is not None:
-            sizes, onion, ppir = args.sizes, [], []
+            sizes, own = args.sizes, []
         for size in sizes:
             check.run(f"answers-{size}", [bench, "gpu-answers", "--size", size, "--json"], 120)
-        for protocol, size in [("tfhe", size) for size in ppir] + [("onion", size) for size in onion]:
-            check.run(f"answers-{size}, {protocol}", [bench, "gpu-answers", "--size", size, "--protocol", protocol, "--json"], 60)
+        for protocol, size, options in own:
+            command = [bench, "gpu-answers", "--size", size, "--protocol", protocol, *options.split(), "--json"]
+            check.run(f"answers-{size}, {protocol} {options}".rstrip(), command, 60)
         check.run("bench-steps", [bench, "gpu-steps", "--size", EMULATED_SIZE if args.emulated else STEPS_SIZE, "--json"], 120)
 
 

@@ -24,7 +24,7 @@ class Check:
     def __init__(self, carry, out, seconds, emulated):
         self.carry, self.out = carry, out
         # Thresholds of the emulator must not reach the user's cache.
-        self.env = {"HUSH_CUDA": "emulator", "XDG_CACHE_HOME": str(out / "cache")} if emulated else {}
+        self.env = {"HUSH_CUDA": "emulator:2", "XDG_CACHE_HOME": str(out / "cache")} if emulated else {}
         self.log = (out / "gpu-check.log").open("w+", errors="replace")
         self.deadline = time.monotonic() + seconds
         self.machine = "emulator" if emulated else gpu.machine()

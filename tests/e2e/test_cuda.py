@@ -125,11 +125,13 @@ class CudaLookups(CudaTest):
 class CudaBenchmarks(CudaTest):
     """Tests of the GPU benchmarks in the emulator, so that the rare run on a GPU does not fail early."""
 
-    STEPS = ("lwe_fold: queries", "lwe_fold, Wgmma", "lwe_fold, Mma", "pack, Imad", "pack, Mma", "pack, Hopper", "lwe_fold",
-             "reinterpret_lwe, an answer", "reinterpret_lwe, a hint",
+    STEPS = ("lwe_fold: queries", "lwe_fold, Wgmma", "lwe_fold, Mma", "lwe_fold, no tensor cores", "pack, Imad", "pack, Mma",
+             "pack, Hopper", "pack, nothing turned over", "lwe_fold", "reinterpret_lwe, an answer", "reinterpret_lwe, a hint",
              "pack_columns", "rgsw_power_fold", "pack", "rlwe_fold", "symbol_fold", "chain_hint", "lift_hint")
     # Steps that are measured for each parameter set.
     RING_STEPS = ("expand", "rgsw_fold", "respond")
+    # On one device alone, and on two.
+    HOW = ("", ", 2 in flight", ", 2 copies", ", 2 shares", ", 2 shares, 2 in flight")
     PROTOCOLS = ("colpack", "colpack-s", "simple", "hybrid", "exppack-s", "onion", "double-pack", "exppack-d", "double")
 
     @unittest.skipIf(ON_GPU, "make gpu-check is the benchmark")
@@ -140,7 +142,7 @@ class CudaBenchmarks(CudaTest):
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         summary = json.loads((out / "gpu-check.json").read_text())
         self.assertEqual([stage["stage"] for stage in summary["stages"]],
-                         ["doctor", "floors", "bench-thresholds", "answers-1M", "answers-1M, tfhe", "bench-steps"])
+                         ["doctor", "floors", "bench-thresholds", "answers-1M", "answers-1M, tfhe", "answers-1M, tfhe --columns 64", "bench-steps"])
         rows = {name: [row for row in summary["rows"] if row["stage"] == name and row["name"] != "run"] for name in
                 ("floors", "bench-steps", "bench-thresholds", "answers-1M", "answers-1M, tfhe")}
         self.assertTrue(all(row["rate"] > 0 for row in rows["floors"]))
@@ -159,11 +161,10 @@ class CudaBenchmarks(CudaTest):
         for protocol in self.PROTOCOLS:
             measured = [row for row in rows["answers-1M"] if row["protocol"] == protocol]
             self.assertEqual([(row["name"], row["batch"]) for row in measured],
-                             [(name, batch) for batch in (1, 2) for name in ("answer", "answer, 2 in flight")])
+                             [(f"answer{how}", batch) for how in self.HOW for batch in (1, 2)])
             self.assertRegex(run.stdout, rf"(?m)^answer +{protocol} ")
         self.assertEqual([(row["name"], row["batch"]) for row in rows["answers-1M, tfhe"]],
-                         [(f"answer, {form}{several}", batch) for form in ("on the fly", "stored") for batch in (1, 2)
-                          for several in ("", ", 2 in flight")])
+                         [(f"answer, {form}{how}", batch) for form in ("on the fly", "stored") for how in self.HOW for batch in (1, 2)])
         self.assertRegex(run.stdout, r"(?m)^answers-1M +passed ")
 
     @unittest.skipIf(ON_GPU, "it may fit")

@@ -207,7 +207,7 @@ impl Args {
             ("--backend", self.backend != BackendChoice::Cpu, tables),
             ("--protocol", !self.protocol.is_empty(), tables || self.what.is_gpu_answers()),
             ("--columns", self.columns.is_some(), tables || self.what.is_gpu_answers()),
-            ("--preset", self.preset.is_some(), tables),
+            ("--preset", self.preset.is_some(), tables || self.what.is_gpu_answers()),
             ("--filter", !self.filter.is_empty(), tables),
             ("--form", self.form.is_some(), tables),
             ("--records", self.records.is_some(), tables),

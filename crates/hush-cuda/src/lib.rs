@@ -9,6 +9,7 @@
 //! Without the features `driver` (GPUs) and `emulator` (tests) this crate is empty.
 #![cfg(any(feature = "driver", feature = "emulator"))]
 
+pub mod baselines;
 mod column;
 mod cuda;
 pub mod device;

@@ -1,15 +1,26 @@
 //! Whole answers from tables of random bytes: the pages of the protocols on real queries.
 
-use std::{error::Error, sync::Arc, time::Instant};
+use std::{
+    error::Error,
+    num::NonZeroUsize,
+    slice,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
 
 use hush_cuda::Cuda;
 use hush_engine::{BATCHES_IN_FLIGHT, MemoryPlan, room_for_tables};
 use hush_he::params::ParameterSet;
 use hush_math::csprng::Csprng;
+use hush_ops::{contract::RingOps, tiling::DbBytes};
 use hush_protocol::{
     Protocol, ProtocolError, Target,
     any_page::{Slots, TableParams},
     client::Given,
+    exchange,
     facts::DbForm,
     hosted::Hosted,
     page::Page,
@@ -17,6 +28,7 @@ use hush_protocol::{
     ring_keys::RingKeys,
     share::Share,
     table::TableShape,
+    wire::Query,
 };
 
 use super::{Bench, PPIR_RECORD, RECORD_BYTES, SHORT_RECORD, Scale, files, room::batches_that_fit, work};
@@ -36,10 +48,18 @@ const SUITED: [(Protocol, usize); 4] = [
 
 /// The tables of PPIR (its table 8): plaintexts that are transformed as they are folded, and plaintexts in evaluation form, which
 /// are several times as long. These tables have other rows, and are measured only if their protocol is asked for.
-const PPIR: [(Protocol, &str, DbForm); 2] = [
+const PPIR: [(Protocol, &str, DbForm); 3] = [
     (Protocol::Tfhe, "answer, on the fly", DbForm::Symbols),
     (Protocol::Tfhe, "answer, stored", DbForm::Evaluation),
+    (Protocol::TfhePrivks, "answer, on the fly", DbForm::Symbols),
 ];
+
+/// The parameter set and the columns that the caller chooses, in place of those of the scale.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Chosen<'a> {
+    preset: Option<&'a str>,
+    columns: Option<usize>,
+}
 
 /// The fewest blocks of a table.
 const LEAST_BLOCKS: usize = 4;
@@ -48,14 +68,14 @@ const LEAST_BLOCKS: usize = 4;
 pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Error>> {
     // Tables of up to a GiB have half of the columns.
     let most = bench.scale.columns >> u32::from(args.size <= 1 << 30);
-    let columns = args.columns.map_or(most, |columns| columns.get());
-    let shape = table_shape(args.size, columns);
-    let same = PROTOCOLS.map(|protocol| (protocol, table_params(bench.scale, protocol, shape)));
-    let answers = same.into_iter().chain(suited(bench.scale, args.size));
+    let chosen = Chosen { preset: args.preset.as_deref(), columns: args.columns.map(NonZeroUsize::get) };
+    let shape = table_shape(args.size, chosen.columns.unwrap_or(most));
+    let same = PROTOCOLS.map(|protocol| (protocol, table_params(bench.scale, protocol, shape, chosen)));
+    let answers = same.into_iter().chain(suited(bench.scale, args.size, chosen));
     let answers = answers.map(|(protocol, params)| (protocol, "answer", params));
     let answers =
         answers.filter(|(protocol, ..)| args.protocol.is_empty() || args.protocol.contains(protocol));
-    let ppir = ppir(bench.scale, args.size).into_iter();
+    let ppir = ppir(bench.scale, args.size, chosen).into_iter();
     let ppir = ppir.filter(|(protocol, ..)| args.protocol.contains(protocol));
     for (protocol, name, params) in answers.chain(ppir) {
         let row = Row::named(name).of(protocol).table(args.size);
@@ -64,45 +84,50 @@ pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// Returns a table of `shape`, under the parameter set of the scale for its protocol.
+/// Returns a table of `shape`, under the chosen parameter set or that of the scale for its protocol.
 pub(super) fn table_params(
     scale: &Scale,
     protocol: Protocol,
     shape: TableShape,
+    chosen: Chosen<'_>,
 ) -> Result<TableParams, ProtocolError> {
-    protocol.page().table(set(scale, protocol, shape.slot_bytes), shape)
+    let set = chosen.preset.unwrap_or_else(|| set(scale, protocol, shape.slot_bytes));
+    protocol.page().table(set, shape)
 }
 
 /// Returns the tables of the other protocols that are measured, of `size` bytes each.
 pub(super) fn suited(
     scale: &Scale,
     size: usize,
+    chosen: Chosen<'_>,
 ) -> [(Protocol, Result<TableParams, ProtocolError>); SUITED.len()] {
-    SUITED.map(|(protocol, slot_bytes)| (protocol, suited_table(scale, protocol, size, slot_bytes)))
+    SUITED.map(|(protocol, slot_bytes)| (protocol, suited_table(scale, protocol, size, slot_bytes, chosen)))
 }
 
 /// Returns the tables of PPIR, of `size` bytes each, with the names of their rows.
 pub(super) fn ppir(
     scale: &Scale,
     size: usize,
+    chosen: Chosen<'_>,
 ) -> [(Protocol, &'static str, Result<TableParams, ProtocolError>); PPIR.len()] {
     PPIR.map(|(protocol, name, form)| {
-        let table = suited_table(scale, protocol, size, PPIR_RECORD);
+        let table = suited_table(scale, protocol, size, PPIR_RECORD, chosen);
         (protocol, name, table.and_then(|table| table.in_form(form)))
     })
 }
 
-/// Returns a table of `size` bytes, of the shape that suits its protocol.
+/// Returns a table of `size` bytes, of the shape that suits its protocol, but for what is chosen.
 fn suited_table(
     scale: &Scale,
     protocol: Protocol,
     size: usize,
     slot_bytes: usize,
+    chosen: Chosen<'_>,
 ) -> Result<TableParams, ProtocolError> {
     let page = protocol.page();
-    let preset = set(scale, protocol, slot_bytes);
+    let preset = chosen.preset.unwrap_or_else(|| set(scale, protocol, slot_bytes));
     let slots = Slots { count: size / slot_bytes, slot_bytes, by_key: false };
-    page.table(preset, page.shape(preset, slots, None)?)
+    page.table(preset, page.shape(preset, slots, chosen.columns)?)
 }
 
 /// Returns the parameter set of the scale for a protocol, or else the protocol's own default.
@@ -159,44 +184,137 @@ struct Answers<'a, 'b> {
 impl Visitor for Answers<'_, '_> {
     type Output = Result<(), Box<dyn Error>>;
 
-    /// Measures each batch alone, and with as many in flight as the server has.
+    /// Measures each batch alone, and with as many in flight as the server has; then on all GPUs together, if there are several.
     fn visit<P: Page>(self) -> Self::Output {
         let Self { bench, params, row, sizes } = self;
         let facts = params.facts();
-        let path = params.path();
         let table = P::described(P::Set::named(facts.preset)?, facts.shape, facts.word_bits)?;
         let table = P::in_form(table, params.database().form())?;
-        let files = files::random(&params.files())?;
-        let hosted = Hosted::<P, Cuda>::open(bench.cuda.clone(), table.clone(), files::SEED, &files)?;
         let client_keys = facts.keys.map(|set| Arc::new(RingKeys::from_seed(&set, &[5; 32])));
         let client = P::client(&table, &Given { keys: client_keys.clone(), ..files::given(facts) })?;
-        let keys = client_keys.map(|keys| hosted.share().open_keys(keys.upload())).transpose()?;
         let mut rng = Csprng::from_os();
         let shape = facts.shape;
-        let queries: Vec<_> = (0..sizes.iter().copied().max().unwrap_or(0))
-            .map(|index: usize| {
-                let columns = vec![((index * 7919 % shape.columns) as u32, 1)];
-                let target = Target { columns, block: index * 31 % shape.blocks };
-                P::query(&table, &client, &target, &mut rng).0
-            })
-            .collect();
-        let up = facts.query.total() / size_of::<u32>();
-        for batch in sizes {
-            let keys: Vec<_> = keys.iter().cycle().take(batch * keys.iter().len()).collect();
-            for in_flight in [1, BATCHES_IN_FLIGHT] {
-                let several = format!("{}, {in_flight} in flight", row.name);
-                let row = if in_flight > 1 { row.renamed(several) } else { row.clone() }.batch(batch);
-                bench.attempt(row.clone(), |bench| {
-                    let seconds = seconds_a_batch(bench.scale.runs, in_flight, || {
-                        hosted.answer(&queries[..batch], &keys).map(drop)
-                    })?;
-                    let work = work::answers(&path, batch, up, facts.answer_bytes);
-                    bench.report.push(&bench.floors.row(row, &work, seconds).queries());
-                    Ok(())
-                });
-            }
+        let queries = (0..sizes.iter().copied().max().unwrap_or(0)).map(|index: usize| {
+            let columns = vec![((index * 7919 % shape.columns) as u32, 1)];
+            let target = Target { columns, block: index * 31 % shape.blocks };
+            P::query(&table, &client, &target, &mut rng).0
+        });
+        let queries = queries.collect();
+        let files = files::random(&params.files())?;
+        let upload = client_keys.map(|keys| keys.upload().to_vec());
+        let asked = Asked::<P> { table, files, queries, upload };
+        let hosted =
+            Hosted::<P, Cuda>::open(bench.cuda.clone(), asked.table.clone(), files::SEED, &asked.files)?;
+        let keys = asked.keys(&hosted)?;
+        let answer = |batch| hosted.answer(&asked.queries[..batch], &repeated(&keys, batch)).map(drop);
+        bench.batches(params, &row, &sizes, 1, answer);
+        let several = row.renamed(format!("{}, {BATCHES_IN_FLIGHT} in flight", row.name));
+        bench.batches(params, &several, &sizes, BATCHES_IN_FLIGHT, answer);
+        drop((keys, hosted));
+        if bench.others.is_empty() {
+            return Ok(());
         }
+        let cudas: Vec<_> = [bench.cuda].into_iter().chain(bench.others).cloned().collect();
+        let copies = row.renamed(format!("{}, {} copies", row.name, cudas.len()));
+        bench.attempt(copies.clone(), |bench| asked.on_copies(bench, params, &copies, &sizes, &cudas));
+        let shares = row.renamed(format!("{}, {} shares", row.name, cudas.len()));
+        bench.attempt(shares.clone(), |bench| asked.on_shares(bench, params, &shares, &sizes, &cudas));
         Ok(())
+    }
+}
+
+/// A table, and queries to it.
+struct Asked<P: Page> {
+    table: P::Table,
+    files: Vec<(&'static str, DbBytes)>,
+    queries: Vec<Query>,
+    /// The keys of the client, encoded, if the protocol has keys.
+    upload: Option<Vec<u8>>,
+}
+
+impl<P: Page> Asked<P> {
+    fn keys(&self, hosted: &Hosted<P, Cuda>) -> Result<Option<<Cuda as RingOps>::Keys>, ProtocolError> {
+        self.upload.as_deref().map(|upload| hosted.share().open_keys(upload)).transpose()
+    }
+
+    /// Measures batches on a copy of the table on each GPU, in turn, with two in flight on each.
+    fn on_copies(
+        &self,
+        bench: &mut Bench<'_>,
+        params: &TableParams,
+        row: &Row,
+        sizes: &[usize],
+        cudas: &[Arc<Cuda>],
+    ) -> Result<(), Box<dyn Error>> {
+        let copies = exchange::on_all(cudas.to_vec(), |_, cuda| {
+            let copy = Hosted::<P, Cuda>::open(cuda, self.table.clone(), files::SEED, &self.files)?;
+            let keys = self.keys(&copy)?;
+            Ok::<_, ProtocolError>((copy, keys))
+        })?;
+        let turn = AtomicUsize::new(0);
+        bench.batches(params, row, sizes, BATCHES_IN_FLIGHT * copies.len(), |batch| {
+            let (copy, keys) = &copies[turn.fetch_add(1, Ordering::Relaxed) % copies.len()];
+            copy.answer(&self.queries[..batch], &repeated(keys, batch)).map(drop)
+        });
+        Ok(())
+    }
+
+    /// Measures batches on an equal share of the table on each GPU, alone and with two in flight.
+    fn on_shares(
+        &self,
+        bench: &mut Bench<'_>,
+        params: &TableParams,
+        row: &Row,
+        sizes: &[usize],
+        cudas: &[Arc<Cuda>],
+    ) -> Result<(), Box<dyn Error>> {
+        let table = P::finished_by_query(&self.table).unwrap_or_else(|| self.table.clone());
+        let opened = exchange::on_all(cudas.to_vec(), |index, cuda| {
+            let share = Share { index, weights: vec![1; cudas.len()] };
+            let files = slice::from_ref(&self.files);
+            let hosted =
+                Hosted::<P, Cuda>::open_share(cuda, vec![table.clone()], files::SEED, &share, files)?;
+            let keys = self.keys(&hosted)?;
+            Ok::<_, ProtocolError>((hosted, keys))
+        })?;
+        let (devices, keys): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        let answer = |batch: usize| {
+            let keys: Vec<_> = keys.iter().map(|keys| repeated(keys, batch)).collect();
+            exchange::answer(&devices, &self.queries[..batch], &keys).map(drop)
+        };
+        bench.batches(params, row, sizes, 1, answer);
+        let several = row.renamed(format!("{}, {BATCHES_IN_FLIGHT} in flight", row.name));
+        bench.batches(params, &several, sizes, BATCHES_IN_FLIGHT, answer);
+        Ok(())
+    }
+}
+
+/// Returns the keys of every query of a batch, which are those of one client.
+fn repeated<K>(keys: &Option<K>, batch: usize) -> Vec<&K> {
+    keys.iter().cycle().take(batch * keys.iter().len()).collect()
+}
+
+impl Bench<'_> {
+    /// Measures a batch of each of `sizes`, with `in_flight` of them at once.
+    fn batches(
+        &mut self,
+        params: &TableParams,
+        row: &Row,
+        sizes: &[usize],
+        in_flight: usize,
+        answer: impl Fn(usize) -> Result<(), ProtocolError> + Sync,
+    ) {
+        let (facts, path) = (params.facts(), params.path());
+        let up = facts.query.total() / size_of::<u32>();
+        for &batch in sizes {
+            let row = row.clone().batch(batch);
+            self.attempt(row.clone(), |bench| {
+                let seconds = seconds_a_batch(bench.scale.runs, in_flight, || answer(batch))?;
+                let work = work::answers(&path, batch, up, facts.answer_bytes);
+                bench.report.push(&bench.floors.row(row, &work, seconds).queries());
+                Ok(())
+            });
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::{error::Error, sync::Arc};
 
 use hush_cuda::{
-    FoldKernel,
+    FoldKernel, baselines,
     device::CudaError,
     fill_random,
-    ring::{self, RlweFoldKernel},
+    ring::{self, RingTables, RlweFoldKernel},
 };
 use hush_he::params::RingContext;
 use hush_math::ring::Ring;
@@ -24,6 +24,9 @@ use crate::row::Row;
 /// The kernels of `pack`.
 const FOLDS: [RlweFoldKernel; 3] = [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper];
 
+/// The most bytes of a database without tiles, which is made beside that of the kernels to compare with.
+const BASELINE_BYTES: usize = 1 << 30;
+
 /// The seconds of the kernels of `pack` by batch.
 pub(super) type Timings = Vec<(RlweFoldKernel, usize, f64)>;
 
@@ -32,6 +35,7 @@ pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) {
     bench.attempt(Row::named("NTT"), ntts);
     bench.attempt(Row::named("lwe_fold"), |bench| lwe_folds(bench, shape));
     bench.attempt(Row::named("pack"), |bench| rlwe_folds(bench, shape, bench.scale.batches));
+    bench.attempt(Row::named("pack, nothing turned over"), |bench| folds_as_they_lie(bench, shape));
     bench.cuda.release_unused();
     bench.attempt(Row::named("pack of the widest"), widest_folds);
     bench.cuda.release_unused();
@@ -65,6 +69,19 @@ fn lwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Err
             }
         }
     }
+    drop(db);
+    // A baseline of VIPIR's figure 7.
+    let cols = cols.min(BASELINE_BYTES / rows).max(1);
+    let bytes = rows * cols;
+    let db = device.alloc(bytes / size_of::<u32>())?;
+    fill_random(device, &db.slice(..), 1, 0)?;
+    for &batch in bench.scale.batches {
+        let queries = device.alloc(batch * cols)?;
+        fill_random(device, &queries.slice(..), 2, 0)?;
+        let work = Work { bytes: bytes as f64, multiply_adds: (batch * bytes) as f64, ..Work::default() };
+        let row = Row::named("lwe_fold, no tensor cores").batch(batch).table(bytes);
+        bench.row(row, &work, || baselines::lwe_fold(device, &db, &queries, rows, cols).map(drop));
+    }
     Ok(())
 }
 
@@ -78,6 +95,38 @@ pub(super) fn rlwe_folds(
     let columns = PackTable::new(Hybrid::SPEC, params, shape)?.first_shape().plaintexts();
     let context = RingContext::new(*params.ring());
     fold_hint(bench, "pack", context.kept(), columns, batches)
+}
+
+/// Measures the product of `pack` on polynomials as they lie, a baseline of GPIR's figure 10.
+fn folds_as_they_lie(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
+    let device = bench.cuda.device();
+    let params = bench.scale.pack;
+    let context = RingContext::new(*params.ring());
+    let kept = context.kept();
+    let tables = RingTables::new(device, kept)?;
+    let rows = params.lwe().n();
+    let column = rows * tables.poly_words();
+    let columns = PackTable::new(Hybrid::SPEC, params, shape)?.first_shape().plaintexts();
+    let columns = columns.min(BASELINE_BYTES / (column * size_of::<u32>())).max(1);
+    let least = kept.moduli().iter().map(|p| p.value()).min().unwrap_or(1);
+    let random = |words: usize, seed| {
+        let words = device.alloc(words)?;
+        fill_random(device, &words.slice(..), seed, least)?;
+        Ok::<_, CudaError>(words)
+    };
+    let hint = random(columns * column, 1)?;
+    let bytes = columns * column * size_of::<u32>();
+    for &batch in bench.scale.batches {
+        let selectors = (0..batch).map(|query| random(2 * column, query as u64));
+        let selectors = selectors.collect::<Result<Vec<_>, _>>()?;
+        let selectors: Vec<_> = selectors.iter().collect();
+        let multiply_adds = (2 * batch * columns * column) as f64;
+        let work = Work { bytes: bytes as f64, multiply_adds, ..Work::default() };
+        let row = Row::named("pack, nothing turned over").batch(batch).of(Protocol::Hybrid).table(bytes);
+        let run = || baselines::rlwe_fold(device, &tables, &hint, &selectors, rows).map(drop);
+        bench.row(row, &work, run);
+    }
+    Ok(())
 }
 
 /// Measures `pack` where the papers do: modulo all of Q_e, for the plaintexts of a table of 64 GiB.

@@ -59,8 +59,8 @@ pub(super) const WORK: &[Column] = &[
 
 /// Runs `hush-bench gpu-floors`.
 pub(super) fn floors(report: &mut Report) -> Result<(), Box<dyn Error>> {
-    let (device, scale) = open()?;
-    floors::run(&device, &scale, report)
+    let (devices, scale) = open()?;
+    floors::run(&devices[0], &scale, report)
 }
 
 /// Runs `hush-bench gpu-steps`.
@@ -81,6 +81,8 @@ pub(super) fn answers(args: &Args, report: &mut Report) -> Result<(), Box<dyn Er
 /// The values that measurements share.
 struct Bench<'a> {
     cuda: &'a Arc<Cuda>,
+    /// The backends of the other GPUs.
+    others: &'a [Arc<Cuda>],
     scale: &'a Scale,
     floors: &'a Floors,
     report: &'a mut Report,
@@ -121,21 +123,22 @@ fn measure(
     report: &mut Report,
     run: impl FnOnce(&mut Bench<'_>) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    let (device, scale) = open()?;
-    let floors = Floors::measure(&device, &scale, report)?;
-    device.release_unused();
-    let cuda = Arc::new(suited_backend(device));
-    run(&mut Bench { cuda: &cuda, scale: &scale, floors: &floors, report })
+    let (devices, scale) = open()?;
+    let floors = Floors::measure(&devices[0], &scale, report)?;
+    devices[0].release_unused();
+    let backends: Vec<_> = devices.into_iter().map(|device| Arc::new(suited_backend(device))).collect();
+    let (cuda, others) = backends.split_first().expect("at least one is open");
+    run(&mut Bench { cuda, others, scale: &scale, floors: &floors, report })
 }
 
-/// Returns the GPU, or the emulator in its place, and the scale of measurements on it.
-fn open() -> Result<(Device, Scale), Box<dyn Error>> {
-    let device = open_devices()?.remove(0);
+/// Returns the GPUs, at least one, or emulators in their place, and the scale of measurements on them.
+fn open() -> Result<(Vec<Device>, Scale), Box<dyn Error>> {
+    let devices = open_devices()?;
     if env::var_os(CUDA_VARIABLE).is_none() {
-        return Ok((device, scale::GPU));
+        return Ok((devices, scale::GPU));
     }
     say("note: the emulator, by the host's clock, at a small scale: the figures say nothing of a GPU");
-    Ok((device, scale::EMULATOR))
+    Ok((devices, scale::EMULATOR))
 }
 
 #[cfg(all(test, feature = "emulator"))]
@@ -150,7 +153,8 @@ mod tests {
         let cuda = Arc::new(Cuda::new(Device::emulated(Emulation::default())));
         let mut report = Report::new(WORK, true);
         let floors = Floors::measure(cuda.device(), &scale::EMULATOR, &mut report).unwrap();
-        let mut bench = Bench { cuda: &cuda, scale: &scale::EMULATOR, floors: &floors, report: &mut report };
+        let mut bench =
+            Bench { cuda: &cuda, others: &[], scale: &scale::EMULATOR, floors: &floors, report: &mut report };
         let mut ran = 0;
         for index in 0..4 {
             bench.attempt(Row::named("part"), |bench| {

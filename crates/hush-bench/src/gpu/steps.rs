@@ -28,7 +28,7 @@ use hush_protocol::{Protocol, any_page::TableParams};
 
 use super::{
     Bench, SHORT_RECORD, Work,
-    answers::{self, table_shape},
+    answers::{self, Chosen, table_shape},
     kernels,
     work::{WORD, of_step, transforms},
 };
@@ -85,7 +85,7 @@ pub(super) fn run(bench: &mut Bench<'_>, size: usize) -> Result<(), Box<dyn Erro
     let mut done = Vec::new();
     for protocol in answers::PROTOCOLS {
         bench.attempt(Row::named("steps").of(protocol), |bench| {
-            let params = answers::table_params(bench.scale, protocol, shape)?;
+            let params = answers::table_params(bench.scale, protocol, shape, Chosen::default())?;
             bench.steps(&params, &mut done);
             Ok(())
         });
@@ -96,8 +96,8 @@ pub(super) fn run(bench: &mut Bench<'_>, size: usize) -> Result<(), Box<dyn Erro
     bench.attempt(Row::named("lift_hint"), lift_hint);
     bench.attempt(Row::named("chain_hint"), chain_hint);
     // In evaluation form a database is several times as long as its records.
-    let suited = answers::suited(bench.scale, size / NTT_EXPANSION);
-    let ppir = answers::ppir(bench.scale, size / SYMBOL_EXPANSION);
+    let suited = answers::suited(bench.scale, size / NTT_EXPANSION, Chosen::default());
+    let ppir = answers::ppir(bench.scale, size / SYMBOL_EXPANSION, Chosen::default());
     for (protocol, params) in suited.into_iter().chain(ppir.map(|(protocol, _, params)| (protocol, params))) {
         bench.attempt(Row::named("steps").of(protocol), |bench| {
             bench.steps(&params?, &mut done);

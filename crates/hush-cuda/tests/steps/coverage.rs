@@ -11,7 +11,7 @@ pub(crate) const LWE: &[&str] = &["lwe_fold_", "split_", "retile", "reinterpret_
 pub(crate) const TRANSFORMS: &[&str] = &["ntt_forward_", "ntt_inverse_", "ntt_db_", "mod_switch_"];
 /// Steps over rings that decompose.
 pub(crate) const GADGET: &[&str] =
-    &["expand_", "drop_prime", "external_", "pack_pairs_", "unpack_symbols", "turn"];
+    &["expand_", "drop_prime", "external_", "pack_pairs_", "unpack_symbols", "turn", "private_key_switch"];
 /// The fold of a database in evaluation form.
 pub(crate) const RLWE_FOLD: &[&str] = &["rlwe_fold_", "ntt_tiles_from_host", "ntt_tiles_to_host"];
 /// Packing by evaluation keys.
@@ -21,6 +21,8 @@ pub(crate) const PACK: &[&str] =
 pub(crate) const COLUMN: &[&str] = &["chain_", "column_product_", "power_"];
 /// Memory.
 pub(crate) const MEMORY: &[&str] = &["fill_random"];
+/// Baselines of measurements.
+pub(crate) const BASELINES: &[&str] = &["baseline_"];
 /// Kernels of no step: primitives, which the emulator's own tests run under the sanitizers, and measurements.
 const ELSEWHERE: &[&str] = &["conform_", "floor_"];
 /// Under a sanitizer, chains and expansions of sets in use take minutes, and so do folds of as many points as a large ring has,
@@ -62,7 +64,7 @@ fn small_tests_run_under_the_sanitizer() {
 
 #[test]
 fn families_have_every_kernel_once() {
-    let families = [LWE, TRANSFORMS, GADGET, RLWE_FOLD, PACK, COLUMN, MEMORY, ELSEWHERE];
+    let families = [LWE, TRANSFORMS, GADGET, RLWE_FOLD, PACK, COLUMN, MEMORY, BASELINES, ELSEWHERE];
     let all = families.iter().flat_map(|family| kernels(family));
     let mut sorted: Vec<_> = all.collect();
     sorted.sort_unstable();

@@ -16,9 +16,9 @@ use hush_he::{
     entities::{EvaluationKeys, KeySwitchKey, RgswCiphertext, RlweCiphertext, RlwePair},
     params::{
         COLUMN_PRESETS, INSECURE_PACK_N256, INSECURE_PACK_PLAIN, INSECURE_PPIR_N256, INSECURE_PRIVKS_N256,
-        INSECURE_RING_N256, INSECURE_RING_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, ONION_M31, ONION_S,
-        ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, PACK_PRESETS, RING_PRESETS,
-        RingContext, RingParams, VIPIR_N4096_3X29,
+        INSECURE_PRIVKS_PLAIN, INSECURE_RING_N256, INSECURE_RING_PLAIN, INSECURE_TFHE_N256,
+        INSECURE_TFHE_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126,
+        PACK_M31, PACK_PRESETS, RING_PRESETS, RingContext, RingParams, VIPIR_N4096_3X29,
     },
 };
 use hush_math::{
@@ -250,7 +250,9 @@ fn small_steps_over_rings() {
     let backends: Vec<_> = small().into_iter().flat_map(by_stages).collect();
     backends.iter().for_each(|backend| cases.iter().for_each(|case| check(case, backend)));
     let shape = TfheShape { rows: 3, columns: 2, bits: 1, count: 1, queries: 1 };
-    let symbols = TfheCase::new(*INSECURE_TFHE_PLAIN.ring(), shape, Residues::Random);
-    backends.iter().for_each(|backend| symbols.check(backend));
+    for set in [*INSECURE_TFHE_PLAIN.ring(), *INSECURE_PRIVKS_PLAIN.ring()] {
+        let case = TfheCase::new(set, shape, Residues::Random);
+        backends.iter().for_each(|backend| case.check(backend));
+    }
     coverage::assert_launched(backends.iter().map(Cuda::device), coverage::GADGET);
 }

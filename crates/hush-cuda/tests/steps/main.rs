@@ -6,6 +6,7 @@ mod devices;
 mod made;
 
 mod answers;
+mod baselines;
 mod column;
 mod coverage;
 mod device;
