@@ -202,7 +202,7 @@ impl Visitor for Answers<'_, '_> {
         let queries = queries.collect();
         let files = files::random(&params.files())?;
         let upload = client_keys.map(|keys| keys.upload().to_vec());
-        let asked = Asked::<P> { table, files, queries, upload };
+        let asked = BenchTable::<P> { table, files, queries, upload };
         let hosted =
             Hosted::<P, Cuda>::open(bench.cuda.clone(), asked.table.clone(), files::SEED, &asked.files)?;
         let keys = asked.keys(&hosted)?;
@@ -224,7 +224,7 @@ impl Visitor for Answers<'_, '_> {
 }
 
 /// A table, and queries to it.
-struct Asked<P: Page> {
+struct BenchTable<P: Page> {
     table: P::Table,
     files: Vec<(&'static str, DbBytes)>,
     queries: Vec<Query>,
@@ -232,7 +232,7 @@ struct Asked<P: Page> {
     upload: Option<Vec<u8>>,
 }
 
-impl<P: Page> Asked<P> {
+impl<P: Page> BenchTable<P> {
     fn keys(&self, hosted: &Hosted<P, Cuda>) -> Result<Option<<Cuda as RingOps>::Keys>, ProtocolError> {
         self.upload.as_deref().map(|upload| hosted.share().open_keys(upload)).transpose()
     }

@@ -64,7 +64,7 @@ pub(in crate::ring) fn private_key_switch(
         let keys = addresses(device, keys.iter().map(|keys| keys.words()))?;
         let (stages, queries_now) = (cuda.stages(), queries.len());
         let expansion = Expansion { device, stages, ring, keys, queries: queries_now, rows, folds };
-        let given = Words::upload(&expansion, queries)?;
+        let given = TlweOnDevice::upload(&expansion, queries)?;
         let leaves =
             Leaves { words: given.switch(0..words, false)?, first: 0, results: expansion.results()? };
         expansion.finish(&leaves, &given.switch(rows..words, true)?)?;
@@ -74,7 +74,7 @@ pub(in crate::ring) fn private_key_switch(
 }
 
 /// The words of some queries on the device.
-struct Words<'a> {
+struct TlweOnDevice<'a> {
     expansion: &'a Expansion<'a>,
     /// The masks: `[query][word][n]`.
     masks: Buffer<u32>,
@@ -82,7 +82,7 @@ struct Words<'a> {
     constants: Buffer<u32>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> TlweOnDevice<'a> {
     fn upload(expansion: &'a Expansion<'_>, queries: &[TlweWords]) -> Result<Self, OpsError> {
         let masks: Vec<_> = queries.iter().map(|query| &query.masks[..]).collect();
         let full = expansion.ring.context().full();
