@@ -125,20 +125,29 @@ struct FoldMma {
     }
 };
 
-// Multiplies 128 columns at one point by a group of POLYS polynomials in each block, a row tile (32 rows, 128 bytes of k) at a
-// time:
+// Returns the number of blocks of columns.
+HUSH_DEVICE uint32_t blocks_of(uint32_t columns) {
+    return (columns + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
+}
+
+// Returns the number of groups of polynomials.
+template <uint32_t POLY_WARPS>
+HUSH_DEVICE uint32_t groups_of(uint32_t polys) {
+    return (polys + FoldMma<POLY_WARPS>::POLYS - 1) / FoldMma<POLY_WARPS>::POLYS;
+}
+
+// Multiplies 128 columns at one point by a group of POLYS polynomials, a row tile (32 rows, 128 bytes of k) at a time:
 //     for each row tile: wait for its stage; start the copies of row tile + 2; write the matrices of row tile + 1; multiply
-// Asynchronous copies fill three stages with the database. All threads write two sets of matrices from the selectors' words. Groups
-// of the same columns are neighbours in the grid, so that the database is read from memory once.
+// Asynchronous copies fill three stages with the database. All threads write two sets of matrices from the selectors' words.
 //
-// Dynamic shared memory: 48 KiB, and 2 x 4 x POLYS x 128 bytes. Grid: points x blocks of 128 columns x groups.
+// `item` counts points x blocks of 128 columns x groups. Dynamic shared memory: 48 KiB, and 2 x 4 x POLYS x 128 bytes.
 template <uint32_t POLY_WARPS, class P>
-HUSH_DEVICE void fold_mma(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRingOf<P>& ring,
-                          uint32_t polys, uint32_t first_point) {
+HUSH_DEVICE void fold_item(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRingOf<P>& ring,
+                           uint32_t polys, uint32_t first_point, uint32_t item) {
     HUSH_DYNAMIC_SHARED(uint8_t, shared_bytes);
-    uint32_t padded = db.tiles << db.log_width, blocks = (padded + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
-    uint32_t groups = (polys + FoldMma<POLY_WARPS>::POLYS - 1) / FoldMma<POLY_WARPS>::POLYS;
-    uint32_t first_poly = blockIdx.x % groups * FoldMma<POLY_WARPS>::POLYS, block = blockIdx.x / groups;
+    uint32_t padded = db.tiles << db.log_width, blocks = blocks_of(padded);
+    uint32_t groups = groups_of<POLY_WARPS>(polys);
+    uint32_t first_poly = item % groups * FoldMma<POLY_WARPS>::POLYS, block = item / groups;
     uint32_t point = block / blocks;
     const FoldPrime<P>& modulus = ring.primes[(first_point + point) >> ring.log_degree];
     FoldMma<POLY_WARPS> fold;
@@ -175,18 +184,38 @@ HUSH_DEVICE void fold_mma(uint32_t* sums, const uint4* selectors, const NttTiles
     fold.write(products, sums + (uint64_t(point) * polys + first_poly) * padded, padded, modulus.prime);
 }
 
+// Multiplies all items. Groups of the same columns are neighbours, so that the database is read from memory once.
+//
+// Grid: any number of blocks; a block multiplies every item that lies a grid apart. One a item is the most; as many as are resident
+// leave the rest of a multiprocessor to other kernels.
+template <uint32_t POLY_WARPS, class P>
+HUSH_DEVICE void fold_mma(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRingOf<P>& ring,
+                          uint32_t polys, const PassPoints& points) {
+    uint32_t item = blockIdx.x, items;
+#pragma unroll 1
+    do {
+        // The number of groups is computed anew for every item, and so stays in no register meanwhile.
+        const uint32_t all_polys = made_anew(polys);
+        fold_item<POLY_WARPS>(sums, selectors, db, ring, all_polys, points.first, item);
+        // The next item overwrites stages and matrices.
+        __syncthreads();
+        items = points.count * blocks_of(made_anew(db.tiles) << db.log_width) * groups_of<POLY_WARPS>(made_anew(polys));
+        item += gridDim.x;
+    } while (item < items);
+}
+
 // Groups of 16, 32 and 64 polynomials: 8, 16 and 32 queries.
 #define HUSH_RLWE_FOLD_MMA(name, warps, bounds, Ring)                                        \
     extern "C" __global__ void __launch_bounds__ bounds                                      \
         name(uint32_t* sums, const uint4* selectors, NttTiles db, Ring ring, uint32_t polys, \
              PassPoints points) {                                                            \
-        fold_mma<warps>(sums, selectors, db, ring, polys, points.first);                     \
+        fold_mma<warps>(sums, selectors, db, ring, polys, points);                           \
     }                                                                                        \
     HUSH_KERNEL(name)
 
 HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p16, 1, (MMA_THREADS), FoldRing)
-HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p16_wide, 1, (MMA_THREADS), WideFoldRing)
-HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p32, 2, (MMA_THREADS), FoldRing)
+HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p16_wide, 1, (MMA_THREADS, 3), WideFoldRing)
+HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p32, 2, (MMA_THREADS, 2), FoldRing)
 HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p32_wide, 2, (MMA_THREADS, 2), WideFoldRing)
 HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p64, 4, (MMA_THREADS), FoldRing)
 HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p64_wide, 4, (MMA_THREADS), WideFoldRing)

@@ -44,9 +44,10 @@ enum Attribute {
     l2_bytes = 38,
     capability_major = 75,
     capability_minor = 76,
+    shared_per_multiprocessor = 81,
     shared_per_block = 97,
 };
-constexpr int max_dynamic_shared = 8;
+constexpr int registers = 4, max_dynamic_shared = 8;
 
 constexpr int cuda_version = 13000;
 constexpr int least_priority = 0, greatest_priority = -5;
@@ -184,7 +185,7 @@ int cuDeviceGetName(char* name, int bytes, int) {
 int cuDeviceGetAttribute(int* value, int attribute, int) {
     static const std::map<int, int> values{
         {multiprocessors, 3},     {l2_bytes, 1 << 20},           {capability_major, hopper.capability_major},
-        {capability_minor, 0},    {shared_per_block, most_shared},
+        {capability_minor, 0},    {shared_per_block, most_shared}, {shared_per_multiprocessor, most_shared + 1024},
     };
     const auto found = values.find(attribute);
     if (found == values.end()) return invalid_value;
@@ -380,6 +381,11 @@ int cuModuleGetFunction(Function** function, Module* module, const char* name) {
 int cuFuncLoad(Function* function) {
     if (const int error = refusal()) return error;
     return load(function);
+}
+
+int cuFuncGetAttribute(int* value, int attribute, Function*) {
+    if (const int error = refusal()) return error;
+    return attribute == registers ? give(value, 128) : int{invalid_value};
 }
 
 int cuFuncSetAttribute(Function* function, int attribute, int value) {

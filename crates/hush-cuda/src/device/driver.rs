@@ -133,6 +133,8 @@ fn describe(handle: sys::CUdevice) -> Result<DeviceInfo, CudaError> {
         memory_bytes: unsafe { device::total_mem(handle) }.map_err(failed("cuDeviceTotalMem"))?,
         l2_bytes: attribute(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as usize,
         shared_per_block: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as usize,
+        shared_per_multiprocessor: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?
+            as usize,
     })
 }
 
@@ -343,6 +345,16 @@ impl Gpu {
             result::launch_kernel(function, (x, y, z), block, launch.shared, stream.handle(), &mut params)
         };
         launched.map_err(failed(format!("launch of {kernel} ({launch:?})")))
+    }
+
+    /// Returns the registers of a thread of the kernel.
+    pub(super) fn registers(&self, kernel: &'static str) -> Result<u32, CudaError> {
+        self.enter()?;
+        let function = self.function(kernel, 0)?;
+        let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS;
+        // SAFETY: the function belongs to a loaded module.
+        let registers = unsafe { result::function::get_function_attribute(function, attribute) };
+        Ok(registers.map_err(failed(format!("registers of {kernel}")))? as u32)
     }
 
     pub(super) fn fork(&self) -> Result<(), CudaError> {

@@ -18,6 +18,8 @@ pub struct DeviceInfo {
     pub l2_bytes: usize,
     /// The bytes of shared memory that a block can have.
     pub shared_per_block: usize,
+    /// The bytes of shared memory of a multiprocessor.
+    pub shared_per_multiprocessor: usize,
 }
 
 impl DeviceInfo {

@@ -24,6 +24,7 @@ mod launch;
 mod memory;
 #[cfg(feature = "driver")]
 mod modules;
+mod resident;
 mod runtime;
 mod side;
 #[cfg(feature = "driver")]

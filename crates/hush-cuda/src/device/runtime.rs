@@ -142,6 +142,11 @@ impl Runtime {
         on!(self, gpu => gpu.launch_beside(kernel, launch, args), emulator => emulator.launch(kernel, launch, args))
     }
 
+    /// Returns the registers of a thread of a kernel. Emulated kernels have as many as two blocks of 256 threads may have.
+    pub(super) fn registers(&self, kernel: &'static str) -> Result<u32, CudaError> {
+        on!(self, gpu => gpu.registers(kernel), _emulator => Ok(128))
+    }
+
     /// Makes all later work of the side stream wait for all other work queued so far.
     pub(super) fn fork(&self) -> Result<(), CudaError> {
         on!(self, gpu => gpu.fork(), _emulator => Ok(()))

@@ -151,6 +151,7 @@ mod tests {
             memory_bytes: 1 << 30,
             l2_bytes: 1 << 20,
             shared_per_block,
+            shared_per_multiprocessor: shared_per_block,
         }
     }
 

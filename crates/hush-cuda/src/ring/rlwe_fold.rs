@@ -35,6 +35,9 @@ const POINT_BYTES: usize = 1 << 30;
 const MAX_POINTS: usize = 4096;
 /// The fewest chunks of points, if one is transposed while another is multiplied.
 const LEAST_CHUNKS: usize = 4;
+/// The fewest polynomials of a pass by [`RlweFoldKernel::Mma`] beside which chunks are turned over: 16 queries. With fewer, memory
+/// bounds the product too.
+const LEAST_POLYS: usize = 32;
 /// The cycles of a block of the Hopper kernel for 32 rows of 128 columns and 64 polynomials: 1.2 times those of the tensor cores.
 /// (Not measured.)
 const ITEM_CYCLES: usize = 1229;
@@ -88,13 +91,12 @@ impl RlweFoldKernel {
     }
 
     /// Returns the names (for [`Arithmetic::pick`]), the grid and the shared memory for the polynomials of a pass, at some points.
-    /// The Hopper kernel runs on all multiprocessors except `spared`.
+    /// The Hopper kernel runs on all multiprocessors.
     fn launch(
         self,
         device: &Device,
         db: &CudaNttDb,
         (polys, points): (usize, usize),
-        spared: usize,
     ) -> ([&'static str; 2], Launch) {
         let wide = db.width() > 32;
         match self {
@@ -126,7 +128,7 @@ impl RlweFoldKernel {
                     _ => (64, ["rlwe_fold_p64_hopper", "rlwe_fold_p64_wide_hopper"]),
                 };
                 let items = points * db.padded_columns().div_ceil(128) * polys.div_ceil(most);
-                let blocks = items.min(device.info().multiprocessors as usize - spared) as u32;
+                let blocks = items.min(device.info().multiprocessors as usize) as u32;
                 (names, Launch::new(blocks, 384).shared(hopper_shared(most)))
             }
         }
@@ -270,8 +272,8 @@ impl Pass<'_> {
         let count = all.min(most.clamp(POINTS, MAX_POINTS));
         // With two chunks in memory at once, each has half as many points.
         let half = (count / 2 / POINTS * POINTS).min((all / LEAST_CHUNKS).next_multiple_of(POINTS));
-        let beside = self.kernel == RlweFoldKernel::Hopper && half > 0;
-        let (rooms, count) = if beside { (2, half) } else { (1, count) };
+        let beside = if half > 0 { self.beside(half)? } else { None };
+        let (rooms, count) = if beside.is_some() { (2, half) } else { (1, count) };
         let selectors = self.device.alloc(rooms * count * selector_words)?;
         let sums = self.device.alloc(rooms * count * sum_words)?;
         let chunks = (0..all).step_by(count).enumerate().map(|(index, first)| {
@@ -285,25 +287,43 @@ impl Pass<'_> {
             }
         });
         let chunks: Vec<Chunk<'_>> = chunks.collect();
-        if beside {
-            self.run_beside(&chunks)
-        } else {
-            chunks.iter().try_for_each(|chunk| self.run_chunk(chunk))
+        match beside {
+            Some(blocks) => self.run_beside(&chunks, blocks),
+            None => chunks.iter().try_for_each(|chunk| self.run_chunk(chunk)),
+        }
+    }
+
+    /// Returns the blocks that multiply chunks of `points` points while others are turned over; `None` if there is no room beside
+    /// them. A block of the Hopper kernel takes a multiprocessor, so some multiprocessors are spared. Blocks of the other kernels
+    /// leave what their registers and shared memory leave, once all of them are resident.
+    fn beside(&self, points: usize) -> Result<Option<u32>, CudaError> {
+        let all = self.device.info().multiprocessors;
+        let (names, launch) = self.kernel.launch(self.device, self.db, (self.polys, points));
+        match self.kernel {
+            RlweFoldKernel::Hopper => {
+                let turned = spared(all as usize, self.db.row_tiles(), self.db.padded_columns(), self.polys);
+                Ok(Some(all - turned as u32))
+            }
+            RlweFoldKernel::Mma if self.polys >= LEAST_POLYS => {
+                let turns = ["rlwe_fold_selectors", "rlwe_fold_results"]
+                    .map(|kernel| (kernel, launch_squares([1; 3])));
+                let kernel = (self.arithmetic.pick(names), launch);
+                Ok(self.device.resident_beside(kernel, &turns)?.map(|blocks| blocks * all))
+            }
+            _ => Ok(None),
         }
     }
 
     fn run_chunk(&self, chunk: &Chunk<'_>) -> Result<(), CudaError> {
         self.turn_selectors(chunk, None)?;
-        self.multiply(chunk, 0)?;
+        self.multiply(chunk, u32::MAX)?;
         self.turn_results(chunk, None)
     }
 
     /// Multiplies chunk after chunk; in a branch beside it, transposes the results of the chunk before and the selectors of the
-    /// next. Source: GPIR section 5.2.2.
-    fn run_beside(&self, chunks: &[Chunk<'_>]) -> Result<(), CudaError> {
+    /// next. At most `blocks` blocks multiply. Source: GPIR section 5.2.2.
+    fn run_beside(&self, chunks: &[Chunk<'_>], blocks: u32) -> Result<(), CudaError> {
         let Some((first, last)) = chunks.first().zip(chunks.last()) else { return Ok(()) };
-        let all = self.device.info().multiprocessors as usize;
-        let spared = spared(all, self.db.row_tiles(), self.db.padded_columns(), self.polys);
         self.turn_selectors(first, None)?;
         let mut side = self.device.fork()?;
         for (index, chunk) in chunks.iter().enumerate() {
@@ -311,7 +331,7 @@ impl Pass<'_> {
             side.join()?;
             // The sums of the chunk before are written, and its selectors have been read.
             side.fork()?;
-            self.multiply(chunk, spared)?;
+            self.multiply(chunk, blocks)?;
             if let Some(before) = index.checked_sub(1) {
                 self.turn_results(&chunks[before], Some(&mut side))?;
             }
@@ -330,9 +350,11 @@ impl Pass<'_> {
         self.launch(side, "rlwe_fold_selectors", launch, &args)
     }
 
-    fn multiply(&self, chunk: &Chunk<'_>, spared: usize) -> Result<(), CudaError> {
+    /// Multiplies a chunk with at most `blocks` blocks.
+    fn multiply(&self, chunk: &Chunk<'_>, blocks: u32) -> Result<(), CudaError> {
         let polys_and_points = (self.polys, chunk.points.count as usize);
-        let (names, launch) = self.kernel.launch(self.device, self.db, polys_and_points, spared);
+        let (names, mut launch) = self.kernel.launch(self.device, self.db, polys_and_points);
+        launch.grid[0] = launch.grid[0].min(blocks);
         let view = self.db.view();
         let ring = Arg::of(self.ring);
         let polys = (self.polys as u32).into();

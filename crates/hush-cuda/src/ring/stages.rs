@@ -123,6 +123,7 @@ mod tests {
             memory_bytes: 80 << 30,
             l2_bytes: 50 * MIB,
             shared_per_block: 227 << 10,
+            shared_per_multiprocessor: 228 << 10,
         };
         let suited = |stage: Stage, info: &DeviceInfo| stage.is_whole(info, Stages::Suited);
         assert!(suited(stage(264, 51 * MIB), &info));

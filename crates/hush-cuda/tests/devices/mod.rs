@@ -36,8 +36,8 @@ pub(crate) fn devices() -> Vec<Device> {
 }
 
 /// Returns an emulated device of each kind, in order, since disorder is slow.
-pub(crate) fn emulated() -> Vec<Device> {
-    [hopper(0), ADA].map(Device::emulated).into()
+pub(crate) fn emulated() -> [Device; 2] {
+    [hopper(0), ADA].map(Device::emulated)
 }
 
 /// Returns the orderly devices, and the GPU.

@@ -2,7 +2,7 @@
 
 use crate::{
     coverage,
-    devices::{little_shared, one_and_gpu, small, varied},
+    devices::{emulated, little_shared, one_and_gpu, small, varied},
 };
 use hush_cuda::{
     device::Device,
@@ -174,6 +174,24 @@ fn chunks_beside_others() {
     // What the device chooses.
     let shape = Shape { degree: 128, rows: 5, columns: 128 };
     check(&devices, &moduli(31, 1), shape, &[33], Fill::Random, &[]);
+}
+
+/// The same without Hopper's products: where a multiprocessor has room for one block of products alone, it has room for a block that
+/// turns words over, and so a block multiplies many items. Where it has room for two, it has none for others.
+#[test]
+fn chunks_beside_others_by_room() {
+    let shape = Shape { degree: 64, rows: 40, columns: 140 };
+    let case = Case::new(&moduli(31, 3), shape, 33, Fill::Random);
+    let threads = emulated().map(|device| {
+        case.check(&device, &[16, 17, 33], &[RlweFoldKernel::Mma]);
+        let of_kernels = device.emulated_threads().into_iter();
+        of_kernels
+            .filter(|(kernel, _)| kernel.starts_with("rlwe_fold_mma_p32"))
+            .map(|(_, count)| count)
+            .sum::<usize>()
+    });
+    let [hopper, ada] = threads;
+    assert!(8 * ada < hopper, "{ada} threads and {hopper}");
 }
 
 #[test]

@@ -97,17 +97,19 @@ pub(super) struct Emulator {
 
 impl Emulator {
     pub(super) fn new(emulation: Emulation, memory_bytes: usize) -> Self {
+        let shared_per_block = match emulation.capability {
+            (8, 0) => 163 << 10,
+            (8 | 12, _) => LEAST_SHARED,
+            _ => 227 << 10,
+        };
         let info = DeviceInfo {
             name: "emulator".into(),
             capability: emulation.capability,
             multiprocessors: emulation.multiprocessors,
             memory_bytes,
             l2_bytes: 1 << 20,
-            shared_per_block: match emulation.capability {
-                (8, 0) => 163 << 10,
-                (8 | 12, _) => LEAST_SHARED,
-                _ => 227 << 10,
-            },
+            shared_per_block,
+            shared_per_multiprocessor: shared_per_block + (1 << 10),
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from) as u32;
         let (launched, peer_bytes, waits, lost) = Default::default();
