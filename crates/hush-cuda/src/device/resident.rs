@@ -11,7 +11,7 @@ const SHARED_OF_DRIVER: usize = 1 << 10;
 /// The registers of a thread are a multiple of this, as a warp gets 256 at a time.
 const UNIT: usize = 8;
 
-/// What a block takes, or a multiprocessor has: registers, bytes of shared memory, threads.
+/// The resources of a block or of a multiprocessor: registers, bytes of shared memory, threads.
 type Resources = [usize; 3];
 
 impl Device {
@@ -32,7 +32,7 @@ impl Device {
     }
 }
 
-/// Returns how many blocks that take `block` are resident where there is `all`, if a block of each of `others` has room beside them.
+/// Returns how many blocks that take `block` are resident where there is `all`, if a block of each of `others` has room beside.
 fn resident(all: Resources, block: Resources, others: &[Resources]) -> Option<u32> {
     let blocks = all.iter().zip(block).map(|(all, each)| all / each.max(1)).min().unwrap_or(0);
     let has_room = |other: &Resources| {
