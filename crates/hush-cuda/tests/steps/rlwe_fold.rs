@@ -176,8 +176,8 @@ fn chunks_beside_others() {
     check(&devices, &moduli(31, 1), shape, &[33], Fill::Random, &[]);
 }
 
-/// Checks chunks beside others without Hopper's products. Where a multiprocessor has room for one block of products, it has room for
-/// a block that turns words over, and so a block multiplies many items. Where it has room for two, it has none for others.
+/// Checks chunks beside others, without products by warpgroups. Where a multiprocessor has room for one block of products, it has
+/// room for a block that turns words over, and so a block multiplies many items. Where it has room for two, it has none for others.
 #[test]
 fn chunks_beside_others_by_room() {
     let shape = Shape { degree: 64, rows: 40, columns: 140 };
