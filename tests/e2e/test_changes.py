@@ -50,6 +50,29 @@ class ChangeTest(KeyedTest):
         epoch = self.facts(table)["epoch"]
         self.wait_for("the epoch was not taken up", lambda: self.epoch(url, table) == epoch)
 
+    def test_lists_of_many_values_change_as_a_whole(self):
+        rows = [[f"k{i}", i, f"v{at}"] for at in range(3) for i in range(COUNT) if i % (at + 1) == 0]
+        source = self.csv(rows, "k,number,name")
+        self.assertIn("or a list of them with --on-duplicate all", self.fails("build", source, "--key", "k", "--out", self.dir / "no"))
+        table = self.build(source, "--key", "k", "--on-duplicate", "all", *COLPACK)
+        single = self.build(source, "--key", "k", "--value", "name", "--on-duplicate", "all", *COLPACK, name="single")
+        changes = self.csv([["k6", 1, "x"], ["n1", 7, "y"], ["k6", 2, "z"]], "k,number,name", "c.csv")
+        self.apply(table, changes, "--key", "k")
+        self.apply(single, changes, "--key", "k", "--value", "name")
+        long = self.csv([["k6", at, "x" * 9] for at in range(9)], "k,number,name", "long.csv")
+        self.assertIn("--longest", self.fails("apply", single, long, "--key", "k", "--value", "name"))
+        self.assertIn("more than 15 bytes together", self.fails("build", source, "--key", "k", "--value", "name", "--on-duplicate", "all",
+                                                                "--max-value-size", 15, "--out", self.dir / "no"))
+        keys = ["k6", "k12", "k7", "n1", "absent"]
+        expected = [[[1, "x"], [2, "z"]], [[12, "v0"], [12, "v1"], [12, "v2"]], [[7, "v0"]], [[7, "y"]]]
+        with self.serve(table, single) as (url, _):
+            found, _ = self.ask(url, "--table", table.name, *keys)
+            self.assertEqual([value and json.loads(value) for value in found],
+                             [[{"number": str(number), "name": name} for number, name in list] for list in expected] + [None])
+            found, _ = self.ask(url, "--table", "single", *keys)
+            self.assertEqual([value and json.loads(value) for value in found],
+                             [[name for _, name in list] for list in expected] + [None])
+
     def test_changes_from_files_of_all_kinds(self):
         rows = [[f"k{i}", i, f"name {i}"] for i in range(COUNT)]
         table = self.build(self.csv(rows, "k,number,name"), "--key", "k", *COLPACK)

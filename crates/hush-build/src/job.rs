@@ -13,7 +13,7 @@ use std::{
 use hush_engine::Progress;
 use hush_ingest::{
     Fetch, IngestError, IngestOptions, Input, LongField, OnDuplicate, Place, ProgressUnit, Record, Source,
-    Spool, SpooledRecords, Summary,
+    Spool, SpooledRecords, Summary, elements_of,
 };
 use hush_protocol::schema::{Column, Schema};
 use hush_store::{
@@ -137,7 +137,8 @@ impl Job {
             if !skipped.is_empty() {
                 progress.note(&skipped.to_string());
             }
-            Ok((spool(&input, source, writer.partial_dir(), on_duplicate, progress)?, by_key))
+            let lists = Lists { limit: ingest.max_value_size, table: None };
+            Ok((spool(&input, source, writer.partial_dir(), on_duplicate, lists, progress)?, by_key))
         };
         let (records, by_key) = read().inspect_err(|error| {
             if matches!(error, JobError::Ingest(IngestError::DiskFull { .. })) {
@@ -180,12 +181,14 @@ impl Progress for Watched<'_> {
     }
 }
 
-/// Reads the input once and spools its records in `dir`, on the disk of the table. `source` is the opened input.
+/// Reads the input once and spools its records in `dir`, on the disk of the table. `source` is the opened input. `lists` says what
+/// becomes of several records of one key, if all are kept.
 pub(crate) fn spool(
     input: &Input,
     source: Source,
     dir: &Path,
     on_duplicate: OnDuplicate,
+    lists: Lists<'_>,
     progress: &dyn Progress,
 ) -> Result<SpooledRecords, JobError> {
     let read = source.progress();
@@ -204,14 +207,39 @@ pub(crate) fn spool(
         progress.advance(read.saturating_sub(last));
         last = read;
     }
+    let columns = reader.summary.columns.clone().unwrap_or_default();
+    let elements = lists.table.and_then(|table| elements_of(table, &columns));
+    // Several rows of a key are no mistake where the table has lists.
+    let on_duplicate = match on_duplicate {
+        OnDuplicate::Error if elements.is_some() => OnDuplicate::All,
+        chosen => chosen,
+    };
+    let are_lists = spool.has_keys() && (elements.is_some() || on_duplicate == OnDuplicate::All);
     let records = spool.finish(on_duplicate).map_err(|error| match error {
         IngestError::DuplicateKey { key, first_row, second_row } => {
             duplicate(input.path(), key, [first_row, second_row], &reader.summary)
         }
         error => error.into(),
     })?;
+    let mut records = records.with_columns(reader.summary.columns.clone());
+    if are_lists {
+        progress.start("join", records.value_bytes(), "bytes");
+        let advance = |bytes| {
+            progress.advance(bytes);
+            progress.check()
+        };
+        records = records.lists(dir, lists.limit as usize, elements.as_ref(), advance)?;
+    }
     progress.note(&told(input.path(), &reader.summary, records.len()));
-    Ok(records.with_columns(reader.summary.columns))
+    Ok(records)
+}
+
+/// The lists that the values of one key become.
+pub(crate) struct Lists<'a> {
+    /// The most bytes of a list.
+    pub(crate) limit: u32,
+    /// The columns of a table whose lists take the place of those of the rows.
+    pub(crate) table: Option<&'a Schema>,
 }
 
 /// Returns the error for two records with the same key, which names their rows.

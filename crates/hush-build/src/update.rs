@@ -37,7 +37,7 @@ use crate::{
         shown_change,
     },
     fetched,
-    job::{Watched, spool},
+    job::{Lists, Watched, spool},
 };
 
 /// The request of an update.
@@ -249,7 +249,7 @@ impl Update {
         if let Some(input) = changes {
             let input = fetched(&input, &ingest, self.writer.partial_dir(), progress)?;
             let ingest = ordered(&input, ingest.clone(), &schema)?;
-            let records = read(&input, &ingest, on_duplicate, &self.writer, progress)?;
+            let records = read(&input, &ingest, on_duplicate, Some(&schema), &self.writer, progress)?;
             let own = records.columns().cloned().unwrap_or_default();
             check_key(&own, &schema, &descriptor)?;
             check_columns("value", &own.value, &schema.value)?;
@@ -261,7 +261,7 @@ impl Update {
                     value.map_err(|field| UpdateError::OtherType { row: records.row(index), field })?;
                 // Keys that differ in the input may be equal in the table.
                 match (changed.insert(key.clone()), on_duplicate) {
-                    (false, OnDuplicate::Error) => {
+                    (false, OnDuplicate::Error | OnDuplicate::All) => {
                         return Err(UpdateError::ChangedTwice {
                             key: shown_change(&key, &descriptor.lookup),
                         });
@@ -393,11 +393,12 @@ fn names(columns: &[Column]) -> Vec<String> {
     columns.iter().map(|Column(name, _)| name.clone()).collect()
 }
 
-/// Reads records and spools them. Refuses an input without keys.
+/// Reads records and spools them. Refuses an input without keys. `table`: the columns of the table that changes.
 fn read(
     input: &Input,
     ingest: &IngestOptions,
     on_duplicate: OnDuplicate,
+    table: Option<&Schema>,
     writer: &SnapshotWriter,
     progress: &dyn Progress,
 ) -> Result<SpooledRecords, UpdateError> {
@@ -405,7 +406,8 @@ fn read(
     if !source.has_keys() {
         return Err(UpdateError::NoKey);
     }
-    Ok(spool(input, source, writer.partial_dir(), on_duplicate, progress)?)
+    let lists = Lists { limit: ingest.max_value_size, table };
+    Ok(spool(input, source, writer.partial_dir(), on_duplicate, lists, progress)?)
 }
 
 /// Returns the table's key for the key columns `parts` of a row. In a table by position, it is the encoded position.
@@ -450,7 +452,7 @@ fn keys_to_delete(
         None => {
             // Only the key columns are read. A bad row is an error: if it were left out, its record would stay in the table.
             let ingest = IngestOptions { value: ingest.key.clone(), bad_rows: None, ..ingest.clone() };
-            let records = read(input, &ingest, OnDuplicate::Error, writer, progress)?;
+            let records = read(input, &ingest, OnDuplicate::Error, None, writer, progress)?;
             let own = records.columns().cloned().unwrap_or_default();
             check_key(&own, schema, descriptor)?;
             (0..records.len()).try_for_each(|index| take(&own.key_parts(records.record(index).0)))?;

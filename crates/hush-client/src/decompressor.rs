@@ -1,7 +1,7 @@
 //! The decompression of values (`docs/reference/file-formats.md`, Compression). Both dictionary and values come from the
 //! network, so neither is trusted.
 
-use hush_protocol::descriptor::{Codec, Compression};
+use hush_protocol::descriptor::{Codec, Compression, MAX_DICTIONARY_BYTES};
 use ruzstd::{
     decoding::{BlockDecodingStrategy, Dictionary, FrameDecoder},
     encoding::{CompressionLevel, compress_to_vec},
@@ -34,13 +34,14 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// Creates a decompressor for values compressed with this dictionary.
+    /// Creates a decompressor for values compressed with this dictionary, which may be a frame itself.
     ///
     /// # Errors
     /// [`ClientError::Compression`] if the dictionary is invalid.
     pub fn new(compression: &Compression, dictionary: &[u8]) -> Result<Self, ClientError> {
         let Codec::Zstd = compression.codec;
-        let parsed = Dictionary::decode_dict(dictionary).map_err(|_| ClientError::Compression)?;
+        let dictionary = dictionary_of(dictionary).ok_or(ClientError::Compression)?;
+        let parsed = Dictionary::decode_dict(&dictionary).map_err(|_| ClientError::Compression)?;
         let longest = compression.max_value_bytes as usize;
         let content = &parsed.dict_content;
         let filler_bytes = longest.clamp(1, FILLER_BYTES);
@@ -49,7 +50,7 @@ impl Decompressor {
         let mut text: Vec<u8> = end.iter().copied().cycle().take(filler_bytes).collect();
         text.resize(filler_bytes, b' ');
         let filler = compress_to_vec(&text[..], CompressionLevel::Fastest);
-        Ok(Self { dictionary: dictionary.to_vec(), longest, filler, filler_bytes })
+        Ok(Self { dictionary, longest, filler, filler_bytes })
     }
 
     /// Decompresses a value. Never produces more bytes than the frame declares, and refuses a declared length above the longest.
@@ -103,6 +104,15 @@ impl Decompressor {
         let value = decode(decoder, Some(*number), &frame, length, length as u64);
         value.filter(|value| value.len() == length).ok_or(ClientError::Compression)
     }
+}
+
+/// Returns a dictionary that is a frame or as it is. Returns `None` if the frame is malformed or too long.
+fn dictionary_of(stored: &[u8]) -> Option<Vec<u8>> {
+    let Some(head) = stored.strip_prefix(&MAGIC) else { return Some(stored.to_vec()) };
+    let length = stated_length(head).filter(|&length| length as u64 <= MAX_DICTIONARY_BYTES)?;
+    decode(&mut FrameDecoder::new(), None, stored, length, SMALL_WINDOW.max(length as u64))
+        .filter(|dictionary| dictionary.len() == length)
+        .map(|mut dictionary| std::mem::take(&mut *dictionary))
 }
 
 /// Decompresses a hint of `length` bytes that was downloaded as a frame. Allocates about three times as many bytes.

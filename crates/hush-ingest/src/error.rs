@@ -185,9 +185,18 @@ pub enum IngestError {
     #[error(
         "rows {first_row} and {second_row} both have the key \"{key}\"; \
          {}",
-        Wording("keep one with {on-duplicate=first} or {on-duplicate=last}")
+        Wording(
+            "keep one with {on-duplicate=first} or {on-duplicate=last}, or a list of them with {on-duplicate=all}"
+        )
     )]
     DuplicateKey { key: String, first_row: u64, second_row: u64 },
+    #[error(
+        "the values of the key \"{key}\" have more than {limit} bytes together, of {rows} rows or more; {}",
+        Wording("raise {max-value-size}, up to 16777216, or keep fewer columns with {value}")
+    )]
+    LongList { key: String, rows: u64, limit: u64 },
+    #[error("row {row}: the field of column \"{column}\" is no {expected}")]
+    Element { row: u64, column: String, expected: String },
     #[error("row {row} differs from the rows before it in having a key")]
     MixedKeys { row: u64 },
     #[error("more than {limit} records; split the input into several tables")]

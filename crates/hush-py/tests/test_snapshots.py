@@ -157,7 +157,7 @@ def test_progress_has_stages_and_totals(people, tmp_path):
 
 def test_errors_are_of_one_class_and_speak_python(people, tmp_path):
     twice = polars.concat([people, people])
-    with pytest.raises(hushdb.HushError, match='on_duplicate="first" or on_duplicate="last"'):
+    with pytest.raises(hushdb.HushError, match='on_duplicate="first" or on_duplicate="last", or .* on_duplicate="all"'):
         hushdb.build(twice, out=tmp_path / "x", key="email")
     hushdb.build(people, out=tmp_path / "x", key="email", protocol="frodo")
     with pytest.raises(hushdb.HushError, match="force=True"):

@@ -95,8 +95,9 @@ fn as_stored<'a>(
         return Ok(Cow::Borrowed(changes));
     }
     let dictionary = snapshot.take_checked(DICTIONARY_FILE)?;
-    let compressor = Compressor::with_dictionary(dictionary.as_ref());
+    let compressor = Compressor::with_stored(dictionary.as_ref());
     dictionary.check()?;
+    let compressor = compressor.map_err(IngestError::Compress)?;
     let mut context = compressor.context();
     let compressed = changes
         .0

@@ -19,7 +19,7 @@ const SAMPLE: usize = 4096;
 
 /// The records that are laid out, compressed or not, and the plan of their table.
 pub(super) struct Stored {
-    /// The compressed records and their dictionary; `None` if the records are not compressed.
+    /// The compressed records and their dictionary, which is compressed too; `None` if the records are not compressed.
     pub(super) compressed: Option<(SpooledRecords, Vec<u8>)>,
     pub(super) lengths: Lengths,
     pub(super) plan: Plan,
@@ -94,7 +94,8 @@ fn compressed(
     };
     let smaller =
         cpu.install(|| records.converted(dir, || compressor.context(), Compressor::compress, advance))?;
-    Ok(Some((smaller, compressor.dictionary().to_vec())))
+    let dictionary = compressor.stored().map_err(IngestError::Compress)?;
+    Ok(Some((smaller, dictionary)))
 }
 
 /// Returns whether a sample of the values becomes so much shorter that all values should be compressed.

@@ -3,7 +3,7 @@
 use hush_build::builder::Compress;
 use hush_client::{ClientError, Decompressor};
 use hush_engine::Silent;
-use hush_ingest::{Compressor, OnDuplicate, Record, Spool, SpooledRecords};
+use hush_ingest::{Compressor, OnDuplicate, Record, Spool, SpooledRecords, compress_slots};
 use hush_math::csprng::Csprng;
 use hush_protocol::{
     Protocol,
@@ -97,7 +97,18 @@ fn what_is_no_value_is_an_error() {
             assert!(read.len() <= longest);
         }
     }
-    for dictionary in [&b""[..], b"no dictionary", &compressor.dictionary()[..100]] {
+    // The dictionary is stored as a frame, which is refused if it is cut, has more behind it, or states too long a content.
+    let stored = compressor.stored().unwrap();
+    assert!(stored.len() < compressor.dictionary().len());
+    let again = Decompressor::new(&compression(longest), &stored).unwrap();
+    assert_eq!(*again.value(&value).unwrap(), values[39]);
+    assert!(Compressor::with_stored(&stored).unwrap().dictionary() == compressor.dictionary());
+    assert!(Compressor::with_stored(&stored[..9]).is_err());
+    let too_long = compress_slots(&vec![0; (1 << 20) + 1]).unwrap();
+    let more = [&stored[..], &[0]].concat();
+    let cut = &stored[..stored.len() - 1];
+    let refused = [&b""[..], b"no dictionary", &compressor.dictionary()[..100], cut, &more, &too_long];
+    for dictionary in refused {
         assert!(matches!(Decompressor::new(&compression(9), dictionary), Err(ClientError::Compression)));
     }
 }

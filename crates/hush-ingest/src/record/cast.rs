@@ -77,7 +77,7 @@ fn content<'a>(field: Field<'a>, own: &ColumnType, wanted: &ColumnType) -> Optio
 }
 
 /// Returns whether fields of the type are JSON other than strings.
-fn is_json(own: &PlainType) -> bool {
+pub(crate) fn is_json(own: &PlainType) -> bool {
     matches!(
         own,
         PlainType::Bool

@@ -17,6 +17,8 @@ const DICTIONARY_BYTES: usize = 110 << 10;
 const SAMPLE_BYTES: u64 = 12 << 20;
 /// The compression level: the highest that is fast with a prepared dictionary.
 const LEVEL: i32 = 12;
+/// The compression level of the dictionary itself, which every client downloads: the highest that needs little memory.
+const DICTIONARY_LEVEL: i32 = 19;
 /// The base-two logarithm of the window, 2^24 bytes, so that the longest value is one segment.
 const WINDOW_LOG: u32 = 24;
 /// The four bytes with which every frame begins.
@@ -57,6 +59,19 @@ impl Compressor {
     /// Creates a compressor with an existing dictionary.
     pub fn with_dictionary(dictionary: &[u8]) -> Self {
         Self { dictionary: dictionary.to_vec(), prepared: EncoderDictionary::copy(dictionary, LEVEL) }
+    }
+
+    /// Creates a compressor with the dictionary of a table: a frame, or the dictionary as it is. Fails if the frame is damaged.
+    pub fn with_stored(stored: &[u8]) -> io::Result<Self> {
+        match stored.starts_with(&MAGIC) {
+            true => Ok(Self::with_dictionary(&bulk::decompress(stored, MAX_DICTIONARY_BYTES as usize)?)),
+            false => Ok(Self::with_dictionary(stored)),
+        }
+    }
+
+    /// Returns the dictionary as a table has it: a frame, about a third as long. Fails with zstd's error.
+    pub fn stored(&self) -> io::Result<Vec<u8>> {
+        bulk::compress(&self.dictionary, DICTIONARY_LEVEL)
     }
 
     /// Returns the dictionary.

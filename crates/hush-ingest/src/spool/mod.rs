@@ -5,6 +5,7 @@
 //! after another whatever the order of the input, and needs no more of them in memory.
 
 pub(crate) mod compress;
+pub(crate) mod lists;
 pub(crate) mod spooled;
 
 use std::{
@@ -48,11 +49,13 @@ pub enum OnDuplicate {
     First,
     /// Keep the last record.
     Last,
+    /// Keep all records, one behind the other, for [`SpooledRecords::lists`] to join.
+    All,
 }
 
 /// The error for a text that names no [`OnDuplicate`].
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("expected one of: error, first, last")]
+#[error("expected one of: error, first, last, all")]
 pub struct UnknownOnDuplicate;
 
 impl FromStr for OnDuplicate {
@@ -63,6 +66,7 @@ impl FromStr for OnDuplicate {
             "error" => Ok(Self::Error),
             "first" => Ok(Self::First),
             "last" => Ok(Self::Last),
+            "all" => Ok(Self::All),
             _ => Err(UnknownOnDuplicate),
         }
     }
@@ -171,13 +175,18 @@ impl Spool {
         self.records as usize
     }
 
+    /// Returns whether the records have keys.
+    pub fn has_keys(&self) -> bool {
+        self.has_keys
+    }
+
     /// Returns whether there is no record yet.
     pub fn is_empty(&self) -> bool {
         self.records == 0
     }
 
     /// Settles duplicate keys and opens the records for reading. They are in the order of the input, or of partitions, each in the
-    /// order of the input.
+    /// order of the input; records of one key that are all kept follow the first of them.
     ///
     /// # Errors
     /// [`IngestError::DuplicateKey`] for the first row that repeats a key, if refused. A file cannot be written or mapped.
@@ -239,6 +248,9 @@ fn settled(map: Mmap, seed: Option<&[u8; 32]>, on_duplicate: OnDuplicate) -> Set
         let order =
             |entry: &SpoolEntry| if on_duplicate == OnDuplicate::Last { !entry.row } else { entry.row };
         entries.par_sort_unstable_by_key(|entry| (entry.key_hash, order(entry)));
+        if on_duplicate == OnDuplicate::All {
+            return Settled { part: SpoolPart::new(map, all_kept(entries)), duplicate };
+        }
         let mut earliest: Option<[(u32, u64); 2]> = None;
         entries.dedup_by(|next, kept| {
             let same = next.key_hash == kept.key_hash;
@@ -256,6 +268,22 @@ fn settled(map: Mmap, seed: Option<&[u8; 32]>, on_duplicate: OnDuplicate) -> Set
     let part = SpoolPart::new(map, offsets);
     part.release();
     Settled { part, duplicate }
+}
+
+/// Returns the offsets of all records, which are sorted by keys and rows: those of one key follow its first row.
+fn all_kept(entries: Vec<SpoolEntry>) -> Vec<u64> {
+    let mut first_row = 0;
+    let mut placed: Vec<_> = entries
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| {
+            let is_first = index == 0 || entries[index - 1].key_hash != entry.key_hash;
+            first_row = if is_first { entry.row } else { first_row };
+            ([first_row, entry.row], entry.offset)
+        })
+        .collect();
+    placed.par_sort_unstable();
+    placed.into_iter().map(|(_, offset)| offset).collect()
 }
 
 fn digest(seed: &[u8; 32], key: &[u8]) -> KeyDigest {
@@ -335,6 +363,9 @@ mod tests {
         let of = |row: usize| (row as u64 + 1, format!("key {}", row % 150), format!("value {row}"));
         assert!(spooled(200, OnDuplicate::First).unwrap().into_iter().eq((0..150).map(of)));
         assert!(spooled(200, OnDuplicate::Last).unwrap().into_iter().eq((50..200).map(of)));
+        // The rows of a key follow each other.
+        let all = spooled(200, OnDuplicate::All).unwrap();
+        assert!(all.into_iter().eq((0..200).map(of)));
         let error = spooled(200, OnDuplicate::Error).unwrap_err();
         assert!(matches!(error, IngestError::DuplicateKey { first_row: 1, second_row: 151, .. }), "{error}");
     }

@@ -71,7 +71,7 @@ impl SpoolPart {
         Frame::read(&self.map[self.offsets[index] as usize..])
     }
 
-    fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
+    pub(crate) fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
         self.offsets.iter().map(|&offset| Frame::read(&self.map[offset as usize..]))
     }
 
@@ -174,7 +174,16 @@ impl SpooledRecords {
             let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
             parts.push(SpoolPart::new(map(&file).map_err(failed)?, offsets));
         }
-        Ok(Self::new(parts, self.has_keys, self.seed, self.digest).with_columns(self.columns.clone()))
+        Ok(self.with_parts(parts))
+    }
+
+    pub(crate) fn parts(&self) -> &[SpoolPart] {
+        &self.parts
+    }
+
+    /// Returns other records of the same keys, in the same order.
+    pub(crate) fn with_parts(&self, parts: Vec<SpoolPart>) -> Self {
+        Self::new(parts, self.has_keys, self.seed, self.digest).with_columns(self.columns.clone())
     }
 
     /// Sets the columns of the records.

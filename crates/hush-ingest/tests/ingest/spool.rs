@@ -75,7 +75,8 @@ fn duplicates_are_refused_or_settled() {
         let error = spool(&input, OnDuplicate::Error).err().unwrap();
         assert_eq!(
             error.to_string(),
-            "rows 3 and 4 both have the key \"c\"; keep one with 'on-duplicate: first' or 'on-duplicate: last'"
+            "rows 3 and 4 both have the key \"c\"; keep one with 'on-duplicate: first' or \
+             'on-duplicate: last', or a list of them with 'on-duplicate: all'"
         );
         assert!(matches!(error, IngestError::DuplicateKey { first_row: 3, second_row: 4, .. }));
     }

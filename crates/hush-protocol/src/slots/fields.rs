@@ -75,7 +75,7 @@ impl<'a> Field<'a> {
     }
 
     /// Appends the field as JSON.
-    fn append_json(self, out: &mut Vec<u8>) {
+    pub fn append_json(self, out: &mut Vec<u8>) {
         match self {
             Self::Null => out.extend_from_slice(b"null"),
             Self::Json(text) => out.extend_from_slice(text.as_bytes()),

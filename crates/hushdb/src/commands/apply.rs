@@ -29,7 +29,7 @@ pub(crate) struct ApplyArgs {
     /// Delete the records with the keys in FILE: a .txt file with a key a line, or any file of records, of which --key is read.
     #[arg(long, value_name = "FILE")]
     delete: Option<PathBuf>,
-    /// How to treat a key that occurs twice: error, first or last.
+    /// How to treat a key that occurs twice: error, first, last, or all, which makes a list of its values.
     #[arg(long, default_value = "error", value_name = "WHAT")]
     on_duplicate: OnDuplicate,
     #[command(flatten)]

@@ -49,7 +49,7 @@ pub(crate) struct BuildArgs {
     rows: RowArgs,
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_protocol, help = protocol_help())]
     protocol: ProtocolChoice,
-    /// How to treat a key that occurs twice: error, first or last.
+    /// How to treat a key that occurs twice: error, first, last, or all, which makes a list of its values.
     #[arg(long, default_value = "error", value_name = "WHAT")]
     on_duplicate: OnDuplicate,
     /// Refuse values longer than this many bytes, at most 16777216. Every answer is as long as the longest value.
@@ -70,7 +70,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "BYTES,..", value_delimiter = ',')]
     tiers: Vec<usize>,
     /// Compress values: none, zstd, or auto, which is zstd if that saves a quarter of the server's memory. Every
-    /// client then downloads a dictionary of some 100 KiB once.
+    /// client then downloads a dictionary of some 40 KiB once.
     #[arg(long, value_name = "HOW", default_value = "none")]
     compress: Compress,
     /// Key filter: band64 to band256, fuse3 or fuse4. If not given, band256, or band128 for a table of several tiers,
