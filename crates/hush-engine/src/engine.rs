@@ -1,6 +1,6 @@
 //! The interface of a server to a table: the one place where a protocol and a backend become `dyn`.
 
-use std::{any::Any, fmt, fs::File, sync::Arc};
+use std::{any::Any, fmt, fs::File, sync::Arc, time::SystemTime};
 
 use hush_ops::OpsError;
 use hush_protocol::{
@@ -86,14 +86,28 @@ pub struct Blob {
     pub file: Arc<File>,
     /// The length of the file in bytes.
     pub bytes: u64,
+    /// The time of the last write when the file was verified; `None` if the file system has none.
+    written: Option<SystemTime>,
 }
 
 impl Blob {
+    /// Creates the blob of a file that was verified just now.
+    pub fn new(hash: [u8; 32], file: File, bytes: u64) -> Self {
+        let written = last_write(&file);
+        Self { hash, file: Arc::new(file), bytes, written }
+    }
+
     /// Returns why clients can download the file no more, or `None` if they can.
     pub(crate) fn damaged(&self) -> Option<String> {
         let is_whole = self.file.metadata().is_ok_and(|now| now.len() >= self.bytes);
-        (!is_whole).then(|| format!("the file of {} bytes that clients download was cut off", self.bytes))
+        let is_same = is_whole && last_write(&self.file) == self.written;
+        let how = if is_whole { "written to" } else { "cut off" };
+        (!is_same).then(|| format!("the file of {} bytes that clients download was {how}", self.bytes))
     }
+}
+
+fn last_write(file: &File) -> Option<SystemTime> {
+    file.metadata().and_then(|now| now.modified()).ok()
 }
 
 /// The evaluation keys that a table's clients upload before they ask.

@@ -89,14 +89,13 @@ impl Stored {
     pub(crate) fn served(&mut self, placement: Placement, max_batch: usize) -> Result<Served, OpenError> {
         let mut blobs = Vec::new();
         if let Some(compression) = &self.descriptor.compression {
-            let file = Arc::new(self.snapshot.take_file(DICTIONARY_FILE)?.into_file());
             let BlobRef { blake3: hash, bytes } = compression.dictionary;
-            blobs.push(Blob { hash, file, bytes });
+            blobs.push(Blob::new(hash, self.snapshot.take_file(DICTIONARY_FILE)?.into_file(), bytes));
         }
         for (segment, (hint, _)) in self.descriptor.given().enumerate() {
             let Some(hint) = hint else { continue };
-            let file = Arc::new(self.snapshot.take_file(&segment_file(segment, HINT_FILE))?.into_file());
-            blobs.push(Blob { hash: hint.blake3, file, bytes: hint.bytes });
+            let file = self.snapshot.take_file(&segment_file(segment, HINT_FILE))?.into_file();
+            blobs.push(Blob::new(hint.blake3, file, hint.bytes));
         }
         let facts = self.params.facts();
         let keys = facts.keys.map(|set| KeySpec {

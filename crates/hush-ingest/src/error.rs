@@ -150,9 +150,8 @@ pub enum IngestError {
     )]
     KeyTooLong { place: Place, actual: u64, limit: u64 },
     #[error(
-        "{place}: the value has {actual} bytes, the limit is {limit}; {}, up to {MAX_VALUE_BYTES} (every record then costs as much \
-         as the longest)",
-        Wording("keep fewer columns with {value}, or raise {max-value-size}")
+        "{place}: the value has {actual} bytes, the limit is {limit}; {}",
+        too_long(*limit)
     )]
     ValueTooLong { place: Place, actual: u64, limit: u64 },
     #[error(
@@ -192,7 +191,7 @@ pub enum IngestError {
     DuplicateKey { key: String, first_row: u64, second_row: u64 },
     #[error(
         "the values of the key \"{key}\" have more than {limit} bytes together, of {rows} rows or more; {}",
-        Wording("raise {max-value-size}, up to 16777216, or keep fewer columns with {value}")
+        too_long(*limit)
     )]
     LongList { key: String, rows: u64, limit: u64 },
     #[error("row {row}: the field of column \"{column}\" is no {expected}")]
@@ -205,6 +204,17 @@ pub enum IngestError {
     DiskFull { dir: PathBuf },
     #[error("{}: cannot write a temporary file: {source}", dir.display())]
     Spool { dir: PathBuf, source: io::Error },
+}
+
+/// Returns what to do about a value that is longer than `limit`.
+fn too_long(limit: u64) -> String {
+    match limit < MAX_VALUE_BYTES as u64 {
+        true => format!(
+            "{}, up to {MAX_VALUE_BYTES} (every record then costs as much as the longest)",
+            Wording("keep fewer columns with {value}, or raise {max-value-size}")
+        ),
+        false => "no value of a table may be longer".into(),
+    }
 }
 
 impl IngestError {

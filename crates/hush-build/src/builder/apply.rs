@@ -17,8 +17,8 @@ use crate::builder::{
 /// including those of the last epoch. `writer` replaces the old epoch with the new one.
 ///
 /// # Errors
-/// [`BuildError::NotUpdatable`] if the table has no room for changes; [`BuildError::ChangesFull`] and
-/// [`BuildError::ChangeTooLong`] if the changes do not fit. The target is then unchanged.
+/// [`BuildError::NotUpdatable`] if the table has no room for changes; [`BuildError::ChangesFull`],
+/// [`BuildError::ChangeTooLong`] and [`BuildError::ChangeTooDense`] if the changes do not fit. The target is then unchanged.
 pub fn apply<'a>(
     dir: &Path,
     mut snapshot: Snapshot,
@@ -37,13 +37,17 @@ pub fn apply<'a>(
     let first = 1 + descriptor.tiers();
     let Some(lookup) = descriptor.lookup.keys() else { return Err(BuildError::NotUpdatable) };
     let longest = descriptor.slot.max_value_bytes as usize;
-    let stored = as_stored(changes, descriptor.compression.is_some(), &mut snapshot)?;
-    for (key, value) in &stored.0 {
-        let bytes = value.as_ref().map_or(0, Vec::len);
-        if bytes > longest {
-            let key = shown_change(key, &descriptor.lookup);
-            return Err(BuildError::ChangeTooLong { key, bytes, longest });
-        }
+    let key = |key| shown_change(key, &descriptor.lookup);
+    // Clients refuse values that are longer than the table states, also where they become short when they are compressed.
+    let uncompressed = descriptor.compression.as_ref().map(|own| own.max_value_bytes as usize);
+    if let Some((name, bytes)) = longer(changes, uncompressed.unwrap_or(longest)) {
+        let longest = uncompressed.unwrap_or(longest);
+        return Err(BuildError::ChangeTooLong { key: key(name), bytes, longest });
+    }
+    let stored = as_stored(changes, uncompressed.is_some(), &mut snapshot)?;
+    if let Some((name, compressed)) = longer(&stored, longest) {
+        let bytes = changes.0[name].as_ref().map_or(0, Vec::len);
+        return Err(BuildError::ChangeTooDense { key: key(name), bytes, compressed, longest });
     }
     let shapes: Vec<_> = descriptor.segments[first - 1..].iter().map(|segment| segment.shape()).collect();
     let delta = ChangeLayout {
@@ -75,6 +79,12 @@ pub fn apply<'a>(
     header.written_by = WRITTEN_BY.into();
     writer.commit(&header)?;
     Ok(header)
+}
+
+/// Returns the first change whose value has more than `longest` bytes, and the number of them.
+fn longer(changes: &Changes, longest: usize) -> Option<(&Vec<u8>, usize)> {
+    let lengths = changes.0.iter().map(|(key, value)| (key, value.as_ref().map_or(0, Vec::len)));
+    lengths.into_iter().find(|&(_, bytes)| bytes > longest)
 }
 
 /// Returns the key of a change for a message. In a table by position, it is the position.

@@ -55,6 +55,7 @@ pub(super) fn stored(
         // If no table fits the uncompressed values, the table of compressed values is taken.
         match planned(records) {
             Ok((lengths, whole)) if plan.file_bytes() as f64 > WORTH * whole.file_bytes() as f64 => {
+                progress.note("values are not compressed: it would save less than a quarter of the table");
                 return Ok(Stored { compressed: None, lengths, plan: whole });
             }
             _ => {}
@@ -78,13 +79,22 @@ fn compressed(
     progress.start("train", records.value_bytes(), "bytes");
     let compressor = cpu.install(|| Compressor::trained(records));
     progress.advance(records.value_bytes());
+    let left = |because: &str| progress.note(&format!("values are not compressed: {because}"));
     let compressor = match compressor {
         Ok(compressor) => compressor,
-        // There are too few values, or they are too short.
-        Err(_) if is_free => return Ok(None),
+        Err(error) if is_free => {
+            left(&error.to_string());
+            return Ok(None);
+        }
         Err(error) => return Err(IngestError::Compress(error).into()),
     };
+    let least = Bytes(DICTIONARIES as usize * compressor.dictionary().len());
+    if is_free && records.value_bytes() < least.0 as u64 {
+        left(&format!("below {least} of them, the dictionary that every client downloads is not worth it"));
+        return Ok(None);
+    }
     if is_free && !seems_worth(records, &compressor)? {
+        left("a sample of them does not become shorter by a quarter");
         return Ok(None);
     }
     progress.start("compress", records.value_bytes(), "bytes");
@@ -100,9 +110,6 @@ fn compressed(
 
 /// Returns whether a sample of the values becomes so much shorter that all values should be compressed.
 fn seems_worth(records: &SpooledRecords, compressor: &Compressor) -> Result<bool, BuildError> {
-    if records.value_bytes() < DICTIONARIES * compressor.dictionary().len() as u64 {
-        return Ok(false);
-    }
     let mut before = 0;
     let mut after = 0;
     let mut context = compressor.context();
@@ -114,8 +121,8 @@ fn seems_worth(records: &SpooledRecords, compressor: &Compressor) -> Result<bool
     Ok(after as f64 <= WORTH * before as f64)
 }
 
-/// Returns the descriptor's entry for the compression.
-pub(super) fn described(records: &SpooledRecords, dictionary: BlobRef) -> Compression {
-    let max_value_bytes = records.max_value_len() as u32;
+/// Returns the descriptor's entry for the compression. The table takes values of up to `longest` bytes, or as long as its own.
+pub(super) fn described(records: &SpooledRecords, longest: usize, dictionary: BlobRef) -> Compression {
+    let max_value_bytes = records.max_value_len().max(longest) as u32;
     Compression { codec: Codec::Zstd, dictionary, max_value_bytes }
 }

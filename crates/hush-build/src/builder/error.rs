@@ -77,6 +77,12 @@ pub enum BuildError {
     )]
     ChangeTooLong { key: String, bytes: usize, longest: usize },
     #[error(
+        "the value of the key '{key}' has {bytes} bytes, which become {compressed} when they are compressed, and the longest that the \
+         table takes becomes {longest}: make room for it with {}, and apply the change then",
+        Slot::Command("compact", &[Slot::Setting("longest", compressed)])
+    )]
+    ChangeTooDense { key: String, bytes: usize, compressed: usize, longest: usize },
+    #[error(
         "the table has room for {room} changes, or for fewer of long values, and would have {changes}: {}",
         Wording(
             "fold those that are there into a new base with {compact()}, which makes room for more with {changes=N}, and apply \

@@ -148,7 +148,7 @@ fn lay_out(
         file.bytes().copy_from_slice(dictionary);
         let blob = BlobRef { blake3: file.blob_hash()?, bytes: dictionary.len() as u64 };
         state.files.push(file.finish()?);
-        state.descriptor.compression = Some(compress::described(records, blob));
+        state.descriptor.compression = Some(compress::described(records, options.longest.unwrap_or(0), blob));
     }
     writer.save(&state)?;
     Ok(state)

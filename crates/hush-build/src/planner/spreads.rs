@@ -28,8 +28,8 @@ pub struct Spread {
     pub queries_per_second: f64,
 }
 
-/// Returns the ways to spread the table of an offer over `gpus` GPUs like `machine`. A GPU receives `link` bytes a second from
-/// another.
+/// Returns the ways to spread the table of an offer over `gpus` GPUs like `machine`; none if its server computes nothing. A GPU
+/// receives `link` bytes a second from another.
 ///
 /// # Errors
 /// [`BuildError`] if the records have no such table.
@@ -49,6 +49,9 @@ pub fn spreads(
         ..BuildOptions::default()
     };
     let table = Plan::of_protocol(records.lengths(), records.by_key(), &options)?.params;
+    if table.path().is_empty() {
+        return Ok(Vec::new());
+    }
     let shared = table.finished_by_query().unwrap_or_else(|| table.clone());
     let on_one = |batch| machine.spread_times(&table, link, |times| times.on_one(batch));
     let on_shares =

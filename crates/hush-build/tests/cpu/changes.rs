@@ -135,6 +135,14 @@ fn changed_values_are_compressed_like_all() {
     let changed = (0..50).map(|index| (index * 3, Some(text(index + 9).into_bytes()))).collect();
     folder.apply(&cpu, changed).unwrap();
     check(&folder, &*folder.open(&cpu).unwrap());
+
+    // A value that is longer than the table states is refused, however short it becomes: no client would read it.
+    let longest = folder.records.iter().map(Vec::len).max().unwrap();
+    let mut refused = |value: Vec<u8>| folder.apply(&cpu, [(0, Some(value))].into()).unwrap_err();
+    let error = refused(vec![b'a'; longest + 1]);
+    assert!(matches!(error, BuildError::ChangeTooLong { bytes, .. } if bytes == longest + 1), "{error}");
+    let error = refused((0..longest).map(|at| (at * at * 31 + at * 7) as u8).collect());
+    assert!(matches!(error, BuildError::ChangeTooDense { bytes, .. } if bytes == longest), "{error}");
 }
 
 #[test]

@@ -226,6 +226,6 @@ fn the_choice_is_by_memory_and_by_times() {
     }
     let (place, notes) = placed(SpreadChoice::Replicate, needed - needed / 8);
     assert_eq!(place, "cuda:0+1");
-    let told = "spread: replicate: too few of 2 GPUs have room, or the table cannot be cut";
+    let told = "spread: replicate is not done: fewer than two GPUs have room for the table";
     assert!(notes.iter().any(|note| note == told), "{notes:?}");
 }

@@ -18,6 +18,9 @@ const WORD: usize = size_of::<u32>();
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 const PART_BUFFERS: usize = 2;
 
+/// The name of the part that clients' keys take.
+const KEYS: &str = "keys of clients";
+
 /// A part of a table that stays in device memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -137,7 +140,7 @@ impl MemoryPlan {
 
     fn kept(&self) -> impl Iterator<Item = Part> {
         let keys = self.keys.saturating_sub(self.keys_reserved);
-        let keys = (keys > 0).then_some(Part { name: "keys of clients", bytes: keys });
+        let keys = (keys > 0).then_some(Part { name: KEYS, bytes: keys });
         self.parts.iter().cloned().chain(keys)
     }
 
@@ -190,6 +193,7 @@ impl MemoryPlan {
         if needed <= free {
             return Ok(());
         }
+        let keys = self.kept().filter(|part| part.name == KEYS).map(|part| part.bytes).sum::<usize>();
         let parts = self.kept().map(|part| format!("{} {}", part.name, Bytes(part.bytes)));
         let parts: Vec<String> =
             parts.chain([format!("{} {}", self.one, Bytes(self.batch_bytes(1)))]).collect();
@@ -197,7 +201,15 @@ impl MemoryPlan {
         let fits = (encoded as u128 * free as u128 / needed as u128) as usize;
         let is_part = self.is_part;
         let device = device.to_owned();
-        Err(DoesNotFit { is_part, needed, parts: parts.join(", "), device, free, fits })
+        Err(DoesNotFit {
+            is_part,
+            needed,
+            parts: parts.join(", "),
+            device,
+            free,
+            fits,
+            are_keys: keys > needed / 2,
+        })
     }
 
     /// Checks all of these plans together, of a table of `encoded` bytes in parts, on devices with `free` bytes in all. Returns the
@@ -250,6 +262,8 @@ pub struct DoesNotFit {
     free: usize,
     /// The approximate encoded bytes of a table that would fit.
     fits: usize,
+    /// Whether most of it is keys of clients.
+    are_keys: bool,
 }
 
 impl DoesNotFit {
@@ -268,6 +282,12 @@ impl DoesNotFit {
             return "have more parts, or no GPUs for them".into();
         }
         let use_cpu = Wording("use {backend=cpu}");
+        if self.are_keys {
+            return format!(
+                "{}, or {use_cpu}",
+                Wording("have memory for fewer clients' keys with {open-keys=N}")
+            );
+        }
         format!("{use_cpu}, or a table of at most about {} of records of this shape", Bytes(self.fits))
     }
 }

@@ -33,25 +33,41 @@ impl Backends {
     /// Returns copies or shares of a table on several GPUs, if these are chosen and there is room. `progress` is told why they are
     /// not there if they are asked for.
     pub(super) fn spread_out(&self, table: &TableParams, progress: &dyn Progress) -> Option<Placement> {
-        let copies = |rooms| self.copies(table, rooms);
-        // A table of a single unit is one share.
-        let shares = || self.on_several(table, false).ok().filter(|placement| placement.shares.len() > 1);
+        let shares = || self.on_several(table, false);
         let spread = match self.spread() {
             SpreadChoice::One => return None,
-            SpreadChoice::Replicate => copies(1),
-            SpreadChoice::Shard => shares(),
             SpreadChoice::Auto => {
-                return copies(ROOMS).or_else(|| shares().filter(|placement| is_worth(table, placement)));
+                // A table of a single unit is one share.
+                let shares = || shares().ok().filter(|placement| placement.shares.len() > 1);
+                return self
+                    .copies(table, ROOMS)
+                    .or_else(|| shares().filter(|placement| is_worth(table, placement)));
             }
+            SpreadChoice::Replicate => {
+                self.copies(table, 1).ok_or("fewer than two GPUs have room for the table")
+            }
+            SpreadChoice::Shard => match shares() {
+                Ok(placement) if placement.shares.len() > 1 => Ok(placement),
+                Ok(_) => Err(
+                    "the table has a single part to scan, so it is not cut; with other columns it may have more",
+                ),
+                Err(_) => Err("the GPUs together have too little room for its parts"),
+            },
         };
-        if spread.is_none() && !self.gpus().is_empty() {
-            let count = self.gpus().iter().filter(|gpu| !gpu.is_lost()).count();
-            progress.note(&format!(
-                "spread: {}: too few of {count} GPUs have room, or the table cannot be cut",
-                self.spread()
-            ));
-        }
-        spread
+        let working = self.gpus().iter().filter(|gpu| !gpu.is_lost()).count();
+        let because = match (&spread, working) {
+            (_, 0) => "no GPU is used",
+            (_, 1) => "there is one GPU",
+            (Err(reason), _) => reason,
+            (Ok(placement), all) if placement.shares.len() < all => {
+                let used = placement.shares.len();
+                progress.note(&format!("spread: {}: on {used} of {all} GPUs, as the others have no room, or no part is left for them", self.spread()));
+                return spread.ok();
+            }
+            _ => return spread.ok(),
+        };
+        progress.note(&format!("spread: {} is not done: {because}", self.spread()));
+        spread.ok()
     }
 
     /// Returns every GPU that has room for the table `rooms` times, if there are several.

@@ -53,7 +53,9 @@ impl Compressor {
             sample.extend_from_slice(value);
             sizes.push(value.len());
         }
-        Ok(Self::with_dictionary(&from_continuous(&sample, &sizes, DICTIONARY_BYTES)?))
+        let trained = from_continuous(&sample, &sizes, DICTIONARY_BYTES);
+        let too_little = |_| io::Error::other("they are too few or too short to train a dictionary on");
+        Ok(Self::with_dictionary(&trained.map_err(too_little)?))
     }
 
     /// Creates a compressor with an existing dictionary.

@@ -98,7 +98,7 @@ impl SumEngine {
     }
 
     pub(crate) fn with_blob(mut self, hash: [u8; 32], file: File, bytes: u64) -> SumEngine {
-        self.served.blobs.push(Blob { hash, file: Arc::new(file), bytes });
+        self.served.blobs.push(Blob::new(hash, file, bytes));
         self
     }
 

@@ -70,7 +70,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "BYTES,..", value_delimiter = ',')]
     tiers: Vec<usize>,
     /// Compress values: none, zstd, or auto, which is zstd if that saves a quarter of the server's memory. Every
-    /// client then downloads a dictionary of some 40 KiB once.
+    /// client then downloads a dictionary of up to some 80 KiB once.
     #[arg(long, value_name = "HOW", default_value = "none")]
     compress: Compress,
     /// Key filter: band64 to band256, fuse3 or fuse4. If not given, band256, or band128 for a table of several tiers,

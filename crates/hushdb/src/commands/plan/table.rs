@@ -11,7 +11,7 @@ const MOST: usize = 24;
 /// The widths of the columns.
 const OFFER: [isize; 13] = [-2, -12, -28, -36, 10, 11, 13, 11, 11, 9, 11, 11, 11];
 /// The widths of the columns of the ways to spread a table.
-const SPREAD: [isize; 7] = [-2, -12, 12, 12, 8, 12, 12];
+const SPREAD: [isize; 7] = [-2, -12, 12, 12, 8, 12, 16];
 
 /// The offers as they are printed.
 pub(super) struct PrintedOffers<'a> {
@@ -76,6 +76,10 @@ pub(super) fn text(all: &PrintedOffers<'_>) -> String {
         let names = ["", "spread", "on a GPU", "look-up", "batch", "its time", "a second"];
         lines.push(row(names, SPREAD));
         lines.extend(spreads.iter().map(spread));
+        lines.push(
+            "on a GPU: files alone, without clients' keys and batches, whether or not a GPU has as much"
+                .into(),
+        );
     }
     lines.join("\n") + "\n"
 }
