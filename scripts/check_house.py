@@ -24,6 +24,7 @@ ARROWS = {
     "hush-client": {"hush-math", "hush-protocol"},
     "hush-wasm": {"hush-protocol", "hush-client"},
     "hush-mobile": {"hush-protocol", "hush-client"},
+    "hush-proxy": {"hush-protocol", "hush-client"},
     "hush-engine": {"hush-math", "hush-he", "hush-ops", "hush-protocol", "hush-cpu", "hush-cuda", "hush-store"},
     "hush-build": {"hush-math", "hush-he", "hush-ops", "hush-protocol", "hush-cpu", "hush-cuda", "hush-store", "hush-ingest", "hush-engine"},
     "hush-server": {"hush-protocol", "hush-engine"},

@@ -13,7 +13,7 @@ use std::{
 use hush_engine::Progress;
 use hush_ingest::{
     Fetch, IngestError, IngestOptions, Input, LongField, OnDuplicate, Place, ProgressUnit, Record, Source,
-    Spool, SpooledRecords, Summary, elements_of,
+    Spool, SpooledRecords, Summary, elements_of, grouped,
 };
 use hush_protocol::schema::{Column, Schema};
 use hush_store::{
@@ -137,7 +137,7 @@ impl Job {
             if !skipped.is_empty() {
                 progress.note(&skipped.to_string());
             }
-            let lists = Lists { limit: ingest.max_value_size, table: None };
+            let lists = Lists { limit: ingest.max_value_size, prefix: ingest.group_prefix, table: None };
             Ok((spool(&input, source, writer.partial_dir(), on_duplicate, lists, progress)?, by_key))
         };
         let (records, by_key) = read().inspect_err(|error| {
@@ -202,7 +202,11 @@ pub(crate) fn spool(
     let mut last = 0;
     while let Some(ReadRecords { records, read }) = reader.next(progress)? {
         for record in records {
-            spool.push(&record?)?;
+            let record = record?;
+            spool.push(&match lists.prefix {
+                Some(characters) => grouped(record, characters)?,
+                None => record,
+            })?;
         }
         progress.advance(read.saturating_sub(last));
         last = read;
@@ -211,7 +215,7 @@ pub(crate) fn spool(
     let elements = lists.table.and_then(|table| elements_of(table, &columns));
     // Several rows of a key are no mistake where the table has lists.
     let on_duplicate = match on_duplicate {
-        OnDuplicate::Error if elements.is_some() => OnDuplicate::All,
+        OnDuplicate::Error if elements.is_some() || lists.prefix.is_some() => OnDuplicate::All,
         chosen => chosen,
     };
     let are_lists = spool.has_keys() && (elements.is_some() || on_duplicate == OnDuplicate::All);
@@ -228,7 +232,11 @@ pub(crate) fn spool(
             progress.advance(bytes);
             progress.check()
         };
-        records = records.lists(dir, lists.limit as usize, elements.as_ref(), advance)?;
+        let limit = lists.limit as usize;
+        records = match lists.prefix {
+            Some(_) => records.lines(dir, limit, advance)?,
+            None => records.lists(dir, limit, elements.as_ref(), advance)?,
+        };
     }
     progress.note(&told(input.path(), &reader.summary, records.len()));
     Ok(records)
@@ -238,6 +246,8 @@ pub(crate) fn spool(
 pub(crate) struct Lists<'a> {
     /// The most bytes of a list.
     pub(crate) limit: u32,
+    /// The characters of keys by which rows are grouped to texts, in place of lists.
+    pub(crate) prefix: Option<usize>,
     /// The columns of a table whose lists take the place of those of the rows.
     pub(crate) table: Option<&'a Schema>,
 }

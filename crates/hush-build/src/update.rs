@@ -406,7 +406,7 @@ fn read(
     if !source.has_keys() {
         return Err(UpdateError::NoKey);
     }
-    let lists = Lists { limit: ingest.max_value_size, table };
+    let lists = Lists { limit: ingest.max_value_size, prefix: None, table };
     Ok(spool(input, source, writer.partial_dir(), on_duplicate, lists, progress)?)
 }
 

@@ -194,6 +194,10 @@ pub enum IngestError {
         too_long(*limit)
     )]
     LongList { key: String, rows: u64, limit: u64 },
+    #[error("the key \"{key}\" has no more than the {characters} characters by which rows are grouped")]
+    ShortKey { key: String, characters: usize },
+    #[error("rows cannot be grouped: {why}")]
+    Ungroupable { why: Wording },
     #[error("row {row}: the field of column \"{column}\" is no {expected}")]
     Element { row: u64, column: String, expected: String },
     #[error("row {row} differs from the rows before it in having a key")]

@@ -60,7 +60,7 @@ pub(crate) use source::{Reader, open_file, open_one, scheme};
 pub use spool::{
     MAX_RECORDS, OnDuplicate, Spool, UnknownOnDuplicate,
     compress::{Compressor, compress_slots},
-    lists::elements_of,
+    lists::{elements_of, grouped},
     spooled::SpooledRecords,
 };
 

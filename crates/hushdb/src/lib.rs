@@ -62,6 +62,8 @@ enum Command {
     GatewayKey(commands::gateway_key::GatewayKeyArgs),
     /// Pass sealed requests of clients on to a server, which does not see who asks.
     Relay(commands::relay::RelayArgs),
+    /// Answer programs of this machine over plain HTTP, by private look-ups.
+    Proxy(commands::proxy::ProxyArgs),
     /// Look records up privately.
     Get(commands::get::GetArgs),
     /// Print everything about a table.
@@ -91,7 +93,7 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // A server warns later, when the format of its log is known.
-    if !matches!(cli.command, Command::Serve(_) | Command::Relay(_)) {
+    if !matches!(cli.command, Command::Serve(_) | Command::Relay(_) | Command::Proxy(_)) {
         commands::environment::warn_of_unknown();
     }
     match cli.command {
@@ -106,6 +108,7 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Token(args) => report::exit(commands::token::run(args)),
         Command::GatewayKey(args) => report::exit(commands::gateway_key::run(args)),
         Command::Relay(args) => report::exit(commands::relay::run(args)),
+        Command::Proxy(args) => report::exit(commands::proxy::run(args)),
         Command::Get(args) => commands::get::run(args),
         Command::Inspect(args) => report::exit(commands::inspect::run(args)),
         Command::Doctor(args) => report::exit(commands::doctor::run(&args)),

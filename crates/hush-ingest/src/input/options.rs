@@ -154,6 +154,8 @@ pub struct IngestOptions {
     pub format: Option<Format>,
     /// The most bytes that a value may have.
     pub max_value_size: u32,
+    /// The number of characters at the start of keys by which rows are grouped: the rows of a prefix become a text of lines.
+    pub group_prefix: Option<usize>,
     /// CSV: the dialect of the text.
     pub csv: CsvDialect,
     /// SQLite, PostgreSQL: the query whose rows are read.
@@ -180,6 +182,7 @@ impl Default for IngestOptions {
             normalize: NormalForm::default(),
             format: None,
             max_value_size: DEFAULT_MAX_VALUE_SIZE,
+            group_prefix: None,
             csv: CsvDialect::default(),
             sql: None,
             table: None,

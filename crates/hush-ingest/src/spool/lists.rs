@@ -1,4 +1,4 @@
-//! Tables with many values a key: the values of the rows of one key become one list.
+//! Tables with many values a key: the values of the rows of one key become one list, or the rows of one prefix one text.
 
 use std::{io::BufWriter, path::Path};
 
@@ -6,11 +6,12 @@ use hush_protocol::{
     column_type::PlainType,
     fields::{Field, to_json},
     schema::{Column, ColumnType, NestedType, Schema},
+    wording::Wording,
 };
 use hush_store::cancel::Cancelled;
 
 use crate::{
-    IngestError,
+    IngestError, Record,
     record::{
         cast::{NotCast, cast_value, is_json},
         projection::shown_key,
@@ -85,9 +86,62 @@ impl SpooledRecords {
                 column,
                 expected,
             })?;
+            list.push(if list.is_empty() { b'[' } else { b',' });
             append_item(list, &value, columns);
             Ok(())
         };
+        let joined = self.joined(dir, limit, append, b"]", advance)?;
+        Ok(joined.with_columns(Some(of_lists(columns))))
+    }
+
+    /// Joins the rows of each prefix of [`grouped`] records to a text, in the order of the rows, in files in `dir`. Each row is a
+    /// line: the rest of the key and, if rows have a value, `:` and the value. A carriage return and a line feed are between lines.
+    ///
+    /// # Errors
+    /// [`IngestError::Ungroupable`] if keys or values have several columns, or a line would be two. The errors of
+    /// [`SpooledRecords::lists`].
+    pub fn lines(
+        self,
+        dir: &Path,
+        limit: usize,
+        advance: impl Fn(u64) -> Result<(), Cancelled>,
+    ) -> Result<Self, IngestError> {
+        let columns = self.columns().cloned().unwrap_or_default();
+        if columns.key.len() != 1 || columns.value.len() > 1 {
+            let why = "rows need one key column, and one value column at most: choose it with {value}";
+            return Err(IngestError::Ungroupable { why: Wording(why) });
+        }
+        let append = |text: &mut Vec<u8>, frame: &Frame<'_>| {
+            let (rest, value) = parts_of(frame.value);
+            let start = text.len();
+            if !text.is_empty() {
+                text.extend_from_slice(b"\r\n");
+            }
+            text.extend_from_slice(rest);
+            if !columns.value.is_empty() {
+                text.push(b':');
+                text.extend(columns.readable(value).expect("the ingest wrote the field"));
+            }
+            let line = &text[start..];
+            match line.strip_prefix(b"\r\n").unwrap_or(line).iter().any(|byte| b"\r\n".contains(byte)) {
+                true => Err(IngestError::Ungroupable { why: Wording("a key or a value has a line break") }),
+                false => Ok(()),
+            }
+        };
+        let joined = self.joined(dir, limit, append, b"", advance)?;
+        let value = vec![Column(ROWS.into(), PlainType::TEXT.into())];
+        Ok(joined.with_columns(Some(Schema { value, ..columns })))
+    }
+
+    /// Joins the values of each key: `append` appends each, and `end` follows the last.
+    fn joined(
+        &self,
+        dir: &Path,
+        limit: usize,
+        append: impl Fn(&mut Vec<u8>, &Frame<'_>) -> Result<(), IngestError>,
+        end: &[u8],
+        advance: impl Fn(u64) -> Result<(), Cancelled>,
+    ) -> Result<Self, IngestError> {
         let failed = |source| spool_error(dir, source);
         let mut parts = Vec::new();
         for part in self.parts() {
@@ -95,24 +149,19 @@ impl SpooledRecords {
             let (mut offsets, mut bytes) = (Vec::new(), 0);
             let mut frames = part.frames().peekable();
             while let Some(first) = frames.next() {
-                let mut value = vec![b'['];
+                let mut value = Vec::new();
                 append(&mut value, &first)?;
                 let mut rows = 1u64;
-                while let Some(next) = frames.next_if(|next| next.key == first.key) {
-                    value.push(b',');
+                while value.len() <= limit
+                    && let Some(next) = frames.next_if(|next| next.key == first.key)
+                {
                     append(&mut value, &next)?;
                     rows += 1;
-                    if value.len() > limit {
-                        break;
-                    }
                 }
-                value.push(b']');
+                value.extend_from_slice(end);
                 if value.len() > limit {
-                    return Err(IngestError::LongList {
-                        key: shown_key(first.key),
-                        rows,
-                        limit: limit as u64,
-                    });
+                    let (key, limit) = (shown_key(first.key), limit as u64);
+                    return Err(IngestError::LongList { key, rows, limit });
                 }
                 let list = Frame { value: &value, ..first };
                 list.write(&mut file).map_err(failed)?;
@@ -124,8 +173,31 @@ impl SpooledRecords {
             let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
             parts.push(SpoolPart::new(map(&file).map_err(failed)?, offsets));
         }
-        Ok(self.with_parts(parts).with_columns(Some(of_lists(columns))))
+        Ok(self.with_parts(parts))
     }
+}
+
+/// Returns a record whose key is the first `characters` of its key. Its value has the rest of it, for [`SpooledRecords::lines`].
+///
+/// # Errors
+/// [`IngestError::ShortKey`] if the key is no longer than that.
+pub fn grouped(record: Record, characters: usize) -> Result<Record, IngestError> {
+    let key = record.key.unwrap_or_default();
+    let at = match str::from_utf8(&key) {
+        Ok(text) => text.char_indices().nth(characters).map(|(at, _)| at),
+        Err(_) => (key.len() > characters).then_some(characters),
+    };
+    let Some((prefix, rest)) = at.map(|at| key.split_at(at)) else {
+        return Err(IngestError::ShortKey { key: shown_key(&key), characters });
+    };
+    let value = [&(rest.len() as u16).to_le_bytes(), rest, &record.value].concat();
+    Ok(Record { key: Some(prefix.to_vec()), value })
+}
+
+/// Returns the rest of the key, and the value of a row.
+fn parts_of(value: &[u8]) -> (&[u8], &[u8]) {
+    let (length, rest) = value.split_first_chunk().expect("a record that was grouped");
+    rest.split_at(usize::from(u16::from_le_bytes(*length)))
 }
 
 /// Appends a value as an element of a list.
@@ -230,6 +302,34 @@ mod tests {
         assert!(matches!(&error, IngestError::Element { row: 1, column, .. } if column == "n"), "{error}");
         let others = schema(r#"{"key":[],"value":[["n","string"],["u","string"]]}"#);
         assert_eq!(elements_of(&table, &others), None);
+    }
+
+    #[test]
+    fn rows_of_a_prefix_become_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = |json: &str, rows: &[(&str, &str)], characters| {
+            let mut spool = Spool::create(folder.path()).unwrap();
+            for (key, value) in rows {
+                let record = Record { key: Some((*key).into()), value: (*value).into() };
+                spool.push(&grouped(record, characters)?).unwrap();
+            }
+            let records = spool.finish(OnDuplicate::All).unwrap().with_columns(Some(schema(json)));
+            let records = records.lines(folder.path(), 99, |_| Ok(()))?;
+            let all = (0..records.len()).map(|index| records.record(index));
+            let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+            Ok::<Vec<_>, IngestError>(all.map(|(key, value)| (text(key), text(value))).collect())
+        };
+        let columns = r#"{"key":[["hash","string"]],"value":[["count","int64"]]}"#;
+        let rows = [("ABC1", "7"), ("ÄBD", "1"), ("ABC0", "9"), ("AB9", "")];
+        let expected = [("AB", "C1:7\r\nC0:9\r\n9:"), ("ÄB", "D:1")];
+        assert_eq!(text(columns, &rows, 2).unwrap(), expected.map(|(key, value)| (key.into(), value.into())));
+        let bare = r#"{"key":[["hash","string"]],"value":[]}"#;
+        assert_eq!(text(bare, &[("ab", ""), ("ac", "")], 1).unwrap(), [("a".into(), "b\r\nc".into())]);
+        let error = text(columns, &rows, 3).unwrap_err();
+        assert!(matches!(&error, IngestError::ShortKey { key, characters: 3 } if key == "ÄBD"), "{error}");
+        assert!(text(columns, &[("ab", "1\n2")], 1).unwrap_err().to_string().contains("line break"));
+        let two = r#"{"key":[["hash","string"]],"value":[["a","string"],["b","string"]]}"#;
+        assert!(matches!(text(two, &[("ab", "")], 1), Err(IngestError::Ungroupable { .. })));
     }
 
     #[test]

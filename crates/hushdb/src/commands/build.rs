@@ -52,6 +52,10 @@ pub(crate) struct BuildArgs {
     /// How to treat a key that occurs twice: error, first, last, or all, which makes a list of its values.
     #[arg(long, default_value = "error", value_name = "WHAT")]
     on_duplicate: OnDuplicate,
+    /// Group rows by the first N characters of their keys. The value of such a prefix has a line for each row: the rest of the key,
+    /// a colon and the value.
+    #[arg(long, value_name = "N", requires = "key", conflicts_with_all = ["on_duplicate", "normalize"], value_parser = clap::value_parser!(u32).range(1..=4096))]
+    group_prefix: Option<u32>,
     /// Refuse values longer than this many bytes, at most 16777216. Every answer is as long as the longest value.
     #[arg(
         long, value_name = "BYTES", default_value_t = hush_ingest::DEFAULT_MAX_VALUE_SIZE,
@@ -203,6 +207,7 @@ pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
             expect_rows: args.expect_rows,
             normalize: args.normalize.into_iter().collect(),
             max_value_size: args.max_value_size,
+            group_prefix: args.group_prefix.map(|characters| characters as usize),
             ..args.rows.options()
         },
         on_duplicate: args.on_duplicate,

@@ -17,6 +17,7 @@ mod key_file;
 pub(crate) mod options;
 pub(crate) mod plan;
 pub(crate) mod presets;
+pub(crate) mod proxy;
 pub(crate) mod push;
 pub(crate) mod relay;
 mod rows;

@@ -1,0 +1,203 @@
+"""Tests of the front door: programs that know a web API ask it, unchanged, and it looks records up."""
+
+import concurrent.futures
+import contextlib
+import hashlib
+import http.server
+import json
+import random
+import re
+import subprocess
+import threading
+
+from harness import BINARY, HushTest, free_port, request
+from proxy import Proxy
+
+JSON = {"Content-Type": "application/json"}
+
+
+def sha1(text):
+    return hashlib.sha1(text.encode()).hexdigest().upper()
+
+
+def times_leaked(password, api):
+    """Returns how often a password was leaked, by the range API, as programs do that know it."""
+    digest = sha1(password)
+    status, _, body = request(f"{api}/range/{digest[:5]}")
+    lines = dict(line.split(":") for line in body.decode().splitlines()) if status == 200 else {}
+    return int(lines.get(digest[5:], 0))
+
+
+def call(api, method, *params, **more):
+    """Calls a method, and returns its result or error."""
+    body = json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": params, **more}).encode()
+    status, _, said = request(api, body, JSON)
+    said = json.loads(said)
+    assert (status, said["jsonrpc"], said["id"]) == (200, "2.0", 7), said
+    return said.get("result", said.get("error"))
+
+
+class Upstream(http.server.BaseHTTPRequestHandler):
+    """A node that says what it was asked."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        said = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": [asked["method"], asked["params"]]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *args):
+        pass
+
+
+class FrontDoor(HushTest):
+    @contextlib.contextmanager
+    def proxy(self, text):
+        """Runs the front door with these settings, and yields its URL."""
+        config = self.dir / "proxy.toml"
+        config.write_text(f'listen = "127.0.0.1:{free_port()}"\n{text}')
+        process = subprocess.Popen([BINARY, "proxy", "--config", config], stderr=subprocess.PIPE, text=True, env=self.env)
+        try:
+            line = process.stderr.readline()
+            self.assertRegex(line, "listening on http://127")
+            yield re.search(r"http://\S+", line)[0]
+        finally:
+            process.terminate()
+            _, said = process.communicate(timeout=30)
+            self.assertEqual(process.returncode, 0, said)
+            self.assertNotIn("panicked", said)
+
+    def test_the_range_api_of_leaked_passwords(self):
+        rng = random.Random(1)
+        leaked = {f"password{i}": rng.randint(1, 10**6) for i in range(5000)}
+        rows = sorted([sha1(password), count] for password, count in leaked.items())
+        # Prefixes of four digits in place of five, as there are few passwords.
+        source = self.dir / "pwned.txt"
+        source.write_text("".join(f"{digest}:{count}\n" for digest, count in rows))
+        self.assertIn("no more than the 99 characters", self.fails(
+            "build", source, "--separator", ":", "--no-header", "--key", "1", "--group-prefix", 99, "--out", self.dir / "no"))
+        table = self.build(source, "--separator", ":", "--no-header", "--key", "1", "--group-prefix", 5, "--protocol", "colpack")
+        with self.serve(table) as (url, _), Proxy(url) as server, self.proxy(f"""
+                [tables.passwords]
+                url = "{server.url}"
+                [[route]]
+                get = "/range/{{prefix}}"
+                table = "passwords"
+                key = "{{prefix:upper}}"
+                missing = {{ status = 200 }}
+                """) as api:
+            for password in ("password1", "password4999", "correct horse battery staple"):
+                self.assertEqual(times_leaked(password, api), leaked.get(password, 0))
+            digest = rows[0][0]
+            _, headers, body = request(f"{api}/range/{digest[:5].lower()}")
+            self.assertEqual(body.decode().split("\r\n"), [f"{own[5:]}:{count}" for own, count in rows if own[:5] == digest[:5]])
+            self.assertEqual((headers["Content-Type"], headers["Cache-Control"]), ("text/plain; charset=utf-8", "no-store"))
+            # The server sees as much whatever is asked and found.
+            sizes = set()
+            for path in (digest[:5], "00000", "x", "%20%20"):
+                del server.requests[:]
+                request(f"{api}/range/{path}")
+                sizes.add(tuple((method, path, len(body)) for method, path, body in server.requests))
+            self.assertEqual(len(sizes), 1, sizes)
+            # What comes at once is looked up together, and all of it is right.
+            with concurrent.futures.ThreadPoolExecutor(40) as pool:
+                some = rng.sample(list(leaked), 60) + ["absent1", "absent2"]
+                self.assertEqual(list(pool.map(lambda password: times_leaked(password, api), some)),
+                                 [leaked.get(password, 0) for password in some])
+            for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "https://evil.example"}, 403), ({}, 200)):
+                self.assertEqual(request(f"{api}/range/00000", headers=headers)[0], status)
+            self.assertEqual(request(f"{api}/other")[0], 404)
+            self.assertEqual(request(f"{api}/range/00000", b"x")[0], 405)
+            self.assertEqual(request(f"{api}/range/{'0' * 5000}")[0], 400)
+
+    def test_methods_of_a_chain(self):
+        accounts = {f"0x{i:040x}": {"balance": hex(i * 10**15), "nonce": hex(i)} for i in range(2000)}
+        source = self.dir / "accounts.jsonl"
+        source.write_text("".join(json.dumps({"address": address, **own}) + "\n" for address, own in accounts.items()))
+        table = self.build(source, "--key", "address", "--protocol", "colpack")
+        node = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
+        threading.Thread(target=node.serve_forever, daemon=True).start()
+        self.addCleanup(node.server_close)
+        self.addCleanup(node.shutdown)
+        settings = """
+            [tables.accounts]
+            url = "{url}"
+            [[rpc]]
+            post = "/"
+            {more}
+            [rpc.methods.eth_getBalance]
+            table = "accounts"
+            key = "{{params.0:lower}}"
+            result = "{{value.balance:json}}"
+            missing = '"0x0"'
+            allow = {{ "params.1" = ["latest"] }}
+            [rpc.methods.eth_getTransactionCount]
+            table = "accounts"
+            key = "{{params.0:lower}}"
+            result = "{{value.nonce:json}}"
+            """
+        with self.serve(table) as (url, _):
+            with self.proxy(settings.format(url=url, more="")) as api:
+                for address in list(accounts)[:3]:
+                    self.assertEqual(call(api, "eth_getBalance", address.upper().replace("0X", "0x"), "latest"), accounts[address]["balance"])
+                    self.assertEqual(call(api, "eth_getTransactionCount", address), accounts[address]["nonce"])
+                self.assertEqual(call(api, "eth_getBalance", "0xabc"), "0x0")
+                self.assertEqual(call(api, "eth_getTransactionCount", "0xabc")["code"], -32602)
+                self.assertIn("only latest is answered", call(api, "eth_getBalance", "0xabc", "earliest")["message"])
+                self.assertEqual(call(api, "eth_getBalance")["code"], -32602)
+                self.assertEqual(call(api, "eth_blockNumber")["code"], -32601)
+                batch = [{"id": 1, "method": "eth_getBalance", "params": ["0xabc"]}, {"method": "eth_getBalance", "params": ["0xabc"]}, 5]
+                said = json.loads(request(api, json.dumps(batch).encode(), JSON)[2])
+                self.assertEqual([one.get("result", one.get("error", {}).get("code")) for one in said], ["0x0", -32600])
+                for body, code in ((b"{", -32700), (b"[]", -32600), (json.dumps([1] * 101).encode(), -32600)):
+                    self.assertEqual(json.loads(request(api, body, JSON)[2])["error"]["code"], code)
+                # A page of a browser may send a form without asking first.
+                self.assertEqual(request(api, b"{}", {"Content-Type": "text/plain"})[0], 415)
+                self.assertEqual(request(api, b" " * (2 << 20), JSON)[0], 413)
+            with self.proxy(settings.format(url=url, more=f'pass-on = "http://127.0.0.1:{node.server_port}/v1"')) as api:
+                self.assertEqual(call(api, "eth_call", {"to": "0x1"}), ["eth_call", [{"to": "0x1"}]])
+                self.assertEqual(call(api, "eth_getBalance", list(accounts)[5]), accounts[list(accounts)[5]]["balance"])
+            node.shutdown()
+
+    def test_a_cache_asks_less_and_failures_are_told(self):
+        table = self.build(self.csv([[i, f"v{i}"] for i in range(1000)], "id,name"), "--key", "id", "--protocol", "colpack")
+        server = f"http://127.0.0.1:{free_port()}"
+        settings = f"""
+            [tables.people]
+            url = "{server}"
+            [[route]]
+            get = "/people/{{id}}/name"
+            table = "people"
+            key = "{{id}}"
+            status = 203
+            content-type = "application/json"
+            body = '{{{{"name":{{value:json}},"id":"{{id}}","greeting":"{{query.greeting}}"}}}}'
+            missing = {{ status = 410, body = "gone" }}
+            cache = {{ entries = 2, seconds = 3600 }}
+            """
+        with self.proxy(settings) as api:
+            path = f"{api}/people/7/name?greeting=a+b%21"
+            status, _, body = request(path)
+            self.assertEqual(status, 502)
+            self.assertIn("is the server running", body.decode())
+            # The server that was not there is asked again.
+            with self.serve(table, listen=server.removeprefix("http://")):
+                status, headers, body = request(path)
+                self.assertEqual((status, json.loads(body), headers["Content-Type"]),
+                                 (203, {"name": "v7", "id": "7", "greeting": "a b!"}, "application/json"))
+                self.assertEqual(request(f"{api}/people/-1/name?greeting=")[::2], (410, b"gone"))
+                self.assertIn("has no query.greeting", request(f"{api}/people/7/name")[2].decode())
+            # What is kept needs no server.
+            self.assertEqual(request(path)[0], 203)
+            self.assertEqual(request(f"{api}/people/8/name?greeting=")[0], 502)
+
+    def test_settings_that_cannot_be_used(self):
+        config = self.dir / "bad.toml"
+        for text, part in (("listen = 5", "bad.toml"), ("listen = \"0.0.0.0:1\"", "loopback"), ("[tables.a]\nurl = \"x\"", "route"),
+                           ("[tables.a]\nurl = \"http://a\"\ntoken-file = \"none\"\n[[rpc]]\npost = \"/\"", "none"),
+                           ("[[rpc]]\npost = \"/\"\npass-on = \"ftp://x\"", "pass-on")):
+            config.write_text(text)
+            self.assertIn(part, self.fails("proxy", "--config", config))
+        self.assertIn("missing.toml", self.fails("proxy", "--config", self.dir / "missing.toml"))
