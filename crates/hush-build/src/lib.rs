@@ -46,6 +46,7 @@
 
 pub mod builder;
 mod fetched;
+mod follow;
 mod job;
 mod job_error;
 mod mirror;
@@ -55,6 +56,7 @@ mod remote_source;
 mod update;
 
 pub use fetched::fetched;
+pub use follow::{FollowError, FollowOptions, FollowedEpoch, follow};
 pub use job::{Built, Job, JobRequest};
 pub use job_error::JobError;
 pub use mirror::{MirrorError, mirror};

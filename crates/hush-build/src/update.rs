@@ -25,7 +25,8 @@ use hush_protocol::{
 use hush_store::{
     cancel::Cancel,
     snapshot::{
-        Changes, Header, KEYS_FILE, KeptRecords, SharedPhase, Snapshot, SnapshotWriter, Verify, keys,
+        Changes, Header, KEYS_FILE, KeptEpoch, KeptRecords, SharedPhase, Snapshot, SnapshotWriter, Verify,
+        keep_epoch, kept_epochs, keys,
     },
 };
 use thiserror::Error;
@@ -51,6 +52,10 @@ pub struct ApplyRequest {
     pub ingest: IngestOptions,
     /// The rule for several changes of one key.
     pub on_duplicate: OnDuplicate,
+    /// Whether deletions of absent records are passed over, and rows of lists are whole lists, as in a stream of changes.
+    pub is_stream: bool,
+    /// The number of epochs that are kept beside the table, the present one among them, to [go back](Update::rollback) to.
+    pub keep_epochs: Option<usize>,
 }
 
 /// The request of a compaction: the properties of the new base.
@@ -62,6 +67,8 @@ pub struct CompactRequest {
     pub changes: Option<usize>,
     /// Whether the table is built even if this machine lacks the disk or memory for it.
     pub force_size: bool,
+    /// The number of epochs that are kept, as [`ApplyRequest::keep_epochs`].
+    pub keep_epochs: Option<usize>,
 }
 
 /// The result of an update: a new epoch, which is in place.
@@ -106,6 +113,12 @@ pub enum UpdateError {
     /// A key of the changes is invalid in the table.
     #[error(transparent)]
     Key(ProtocolError),
+    #[error(
+        "no epoch whose hash begins with '{named}' is kept, or more than one: {}{}",
+        if kept.is_empty() { "none is kept" } else { "kept are " },
+        kept.join(", ")
+    )]
+    NotKept { named: String, kept: Vec<String> },
     #[error("there is no record of the key '{key}', so that it cannot be deleted: leave it out")]
     Absent { key: String },
     #[error("the record of the key '{key}' is to be changed and to be deleted: decide which")]
@@ -181,6 +194,31 @@ impl Update {
         Ok(Self { dir, writer, snapshot, signing, cancel: cancel.clone(), start })
     }
 
+    /// Puts an epoch that was kept in the place of the table; `named` are the first digits of its hash. The present epoch is kept
+    /// in turn. Nothing is computed: this takes the time of a few links.
+    ///
+    /// # Errors
+    /// [`UpdateError::NotKept`] if no epoch, or more than one, is named so. The table is then unchanged.
+    pub fn rollback(self, named: &str, progress: &dyn Progress) -> Result<Updated, UpdateError> {
+        self.watched(progress, |update, _| update.rolled_back(named))
+    }
+
+    fn rolled_back(self, named: &str) -> Result<Updated, UpdateError> {
+        self.writer.discard()?;
+        let asked = self.descriptor().asked();
+        let kept = kept_epochs(&self.dir)?;
+        let name = |epoch: &KeptEpoch| hex::encode(epoch.header.descriptor.epoch);
+        let found: Vec<_> = kept.iter().filter(|epoch| name(epoch).starts_with(named)).collect();
+        let [epoch] = found[..] else {
+            let kept = kept.iter().map(|epoch| name(epoch)[..16].to_owned()).collect();
+            return Err(UpdateError::NotKept { named: named.to_owned(), kept });
+        };
+        keep_epoch(&self.dir, kept.len() + 1)?;
+        let Self { dir, writer, signing, start, .. } = self;
+        let header = builder::put_back(&dir, epoch, signing.as_ref(), writer)?;
+        Ok(Updated::new(header, asked, start))
+    }
+
     /// Returns whether the table has changes to fold into a new base.
     pub fn has_changes(&self) -> bool {
         self.snapshot.header().changes.is_some_and(|count| count.changes > 0)
@@ -236,12 +274,13 @@ impl Update {
         backends: &Backends,
         progress: &dyn Progress,
     ) -> Result<Updated, UpdateError> {
-        let ApplyRequest { changes, delete, ingest, on_duplicate } = request;
+        let ApplyRequest { changes, delete, ingest, on_duplicate, is_stream, keep_epochs } = request;
         if changes.is_none() && delete.is_none() {
             return Err(UpdateError::Nothing);
         }
         // The files of an unfinished build belong to the table before this change.
         self.writer.discard()?;
+        keep_epochs.map_or(Ok(()), |most| keep_epoch(&self.dir, most))?;
         let descriptor = self.descriptor().clone();
         let schema = descriptor.schema.clone().unwrap_or_default();
         let mut all = Changes::take(&mut self.snapshot)?;
@@ -249,7 +288,8 @@ impl Update {
         if let Some(input) = changes {
             let input = fetched(&input, &ingest, self.writer.partial_dir(), progress)?;
             let ingest = ordered(&input, ingest.clone(), &schema)?;
-            let records = read(&input, &ingest, on_duplicate, Some(&schema), &self.writer, progress)?;
+            let records =
+                read(&input, &ingest, on_duplicate, (!is_stream).then_some(&schema), &self.writer, progress)?;
             let own = records.columns().cloned().unwrap_or_default();
             check_key(&own, &schema, &descriptor)?;
             check_columns("value", &own.value, &schema.value)?;
@@ -279,7 +319,7 @@ impl Update {
             if let Some(key) = deleted.iter().find(|key| changed.contains(*key)) {
                 return Err(UpdateError::ChangedAndDeleted { key: shown_change(key, &descriptor.lookup) });
             }
-            remove(&mut all, deleted, &descriptor.lookup, &mut self.snapshot)?;
+            remove(&mut all, deleted, is_stream, &descriptor.lookup, &mut self.snapshot)?;
         }
         let Self { dir, writer, snapshot, signing, start, .. } = self;
         let asked = descriptor.asked();
@@ -306,14 +346,15 @@ impl Update {
         backends: &Backends,
         progress: &dyn Progress,
     ) -> Result<Updated, UpdateError> {
-        let CompactRequest { longest, changes: room, force_size } = request;
-        let Self { writer, mut snapshot, signing, start, .. } = self;
+        let CompactRequest { longest, changes: room, force_size, keep_epochs } = request;
+        let Self { dir, writer, mut snapshot, signing, start, .. } = self;
         let header = snapshot.header().clone();
         let descriptor = header.descriptor;
         let count = header.changes.ok_or(BuildError::NotUpdatable)?;
         if count.changes == 0 && longest.is_none() && room.is_none() {
             return Err(UpdateError::NoChanges);
         }
+        keep_epochs.map_or(Ok(()), |most| keep_epoch(&dir, most))?;
         let changes = Changes::take(&mut snapshot)?;
         let by_key = matches!(descriptor.lookup, Lookup::Key(_));
         let kept = KeptRecords::take(&mut snapshot)?;
@@ -461,15 +502,19 @@ fn keys_to_delete(
     Ok(keys)
 }
 
-/// Marks the records of `keys` as deleted in `changes`. Refuses a key without a record.
+/// Marks the records of `keys` as deleted in `changes`. Refuses a key without a record, unless `may_be_absent`.
 fn remove(
     changes: &mut Changes,
     mut keys: HashSet<Vec<u8>>,
+    may_be_absent: bool,
     lookup: &Lookup,
     snapshot: &mut Snapshot,
 ) -> Result<(), UpdateError> {
     let absent = |key: &[u8]| UpdateError::Absent { key: shown_change(key, lookup) };
-    if let Some(key) = keys.iter().find(|key| changes.0.get(*key).is_some_and(Option::is_none)) {
+    let is_deleted = |key: &Vec<u8>| changes.0.get(key).is_some_and(Option::is_none);
+    if may_be_absent {
+        keys.retain(|key| !is_deleted(key));
+    } else if let Some(key) = keys.iter().find(|key| is_deleted(key)) {
         return Err(absent(key));
     }
     let mut delete = |key: Vec<u8>| changes.0.insert(key, None);
@@ -486,7 +531,7 @@ fn remove(
     stored.check()?;
     // The remaining keys are not in the base: to delete their records, the changes that added them are removed.
     for key in keys {
-        if changes.0.remove(&key).is_none() {
+        if changes.0.remove(&key).is_none() && !may_be_absent {
             return Err(absent(&key));
         }
     }

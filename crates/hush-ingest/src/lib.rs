@@ -66,4 +66,4 @@ pub use spool::{
 
 /// The most bytes of a CSV row or a JSONL line. A longer one is a file without line ends or with an unclosed quote, and would fill
 /// the memory.
-pub(crate) const MAX_ROW_SIZE: u64 = 64 << 20;
+pub const MAX_ROW_SIZE: u64 = 64 << 20;

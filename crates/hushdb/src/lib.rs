@@ -46,6 +46,8 @@ enum Command {
     Apply(commands::apply::ApplyArgs),
     /// Fold the changes of a table into a new base.
     Compact(commands::compact::CompactArgs),
+    /// Put an epoch that was kept in the place of a table.
+    Rollback(commands::rollback::RollbackArgs),
     /// Put a table into an object store, from which servers fetch it.
     Push(commands::push::PushArgs),
     /// List the tables that records could have, with what each costs, and the one that suits best.
@@ -100,6 +102,7 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Build(args) => commands::build::run(args),
         Command::Apply(args) => commands::apply::run(args),
         Command::Compact(args) => commands::compact::run(args),
+        Command::Rollback(args) => commands::rollback::run(args),
         Command::Push(args) => report::exit(commands::push::run(args)),
         Command::Plan(args) => report::exit(commands::plan::run(args)),
         Command::Serve(args) => report::exit(commands::serve::run(args)),

@@ -7,6 +7,7 @@ mod error;
 mod hints;
 mod layout;
 mod options;
+mod put_back;
 mod resume;
 mod shape;
 mod sign;
@@ -42,6 +43,7 @@ use layout::{
     plain_slots,
 };
 pub use options::{BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Previous, Tiers};
+pub use put_back::put_back;
 pub(crate) use shape::lengths::Lengths;
 pub(crate) use shape::plan::Plan;
 use shape::size::{DiskRoom, TableSize};

@@ -188,7 +188,8 @@ fn a_new_base_has_what_the_changes_made_of_the_old_one() {
             folder.apply(&cpu, changes(&wanted, 1)).unwrap();
             check(&folder, &*folder.open(&cpu).unwrap());
             let longest = tiers.last().map_or(wanted.bytes, |&last| last) + 9;
-            let request = CompactRequest { longest: Some(longest), changes: Some(200), force_size: false };
+            let request =
+                CompactRequest { longest: Some(longest), changes: Some(200), ..CompactRequest::default() };
             assert_eq!(compact(&folder, request).unwrap().header.changes.unwrap().room, 200);
             folder.apply(&cpu, [(7, value(longest, 1))].into()).unwrap();
             check(&folder, &*folder.open(&cpu).unwrap());
@@ -250,6 +251,8 @@ fn changes_of_other_columns_are_refused() {
         Job::open(request, &Cancel::new()).unwrap().run(&cpu, &Silent).unwrap();
         let apply = |changes: Option<&str>, delete: Option<&str>, key: &str| {
             let request = ApplyRequest {
+                is_stream: false,
+                keep_epochs: None,
                 changes: changes.map(|content| input("changes.csv", content)),
                 delete: delete.map(|content| input("gone.csv", content)),
                 ingest: columns(&[key]),

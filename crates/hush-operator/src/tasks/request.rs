@@ -6,8 +6,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The options of a command that a task refuses: they name files of the machine, or are the server's to decide.
-const NOT_TAKEN: [&str; 10] =
-    ["out", "machine", "sign", "sign-as", "serial", "force", "threads", "backend", "delete", "skip-bad-rows"];
+const NOT_TAKEN: [&str; 14] = [
+    "out",
+    "machine",
+    "sign",
+    "sign-as",
+    "serial",
+    "force",
+    "threads",
+    "backend",
+    "delete",
+    "skip-bad-rows",
+    "follow",
+    "every",
+    "most",
+    "keep-epochs",
+];
 
 /// The request of a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -89,16 +89,20 @@ impl SnapshotWriter {
     /// Takes an unchanged file of another snapshot over from the folder `from`: as a hard link if possible, which takes neither
     /// time nor space, otherwise as a copy. Fails with [`SnapshotError::Io`] if the file cannot be copied.
     pub fn take_file(&self, from: &Path, entry: &FileEntry) -> Result<(), SnapshotError> {
-        let from = from.join(&entry.name);
-        let to = self.partial_dir().join(&entry.name);
-        if std::fs::hard_link(&from, &to).is_ok() {
-            return Ok(());
-        }
-        // A link is impossible to another file system, on one without links, and to some files of other users.
-        std::fs::copy(&from, &to).map_err(SnapshotError::io(&from, "copy"))?;
-        let copy = std::fs::File::open(&to).map_err(SnapshotError::io(&to, "open"))?;
-        copy.sync_all().map_err(SnapshotError::io(&to, "sync"))
+        take_file(from, self.partial_dir(), &entry.name)
     }
+}
+
+/// Links the file `name` of the folder `from` into the folder `to`, or copies it.
+pub(in crate::snapshot) fn take_file(from: &Path, to: &Path, name: &str) -> Result<(), SnapshotError> {
+    let [from, to] = [from, to].map(|folder| folder.join(name));
+    if std::fs::hard_link(&from, &to).is_ok() {
+        return Ok(());
+    }
+    // A link is impossible to another file system, on one without links, and to some files of other users.
+    std::fs::copy(&from, &to).map_err(SnapshotError::io(&from, "copy"))?;
+    let copy = std::fs::File::open(&to).map_err(SnapshotError::io(&to, "open"))?;
+    copy.sync_all().map_err(SnapshotError::io(&to, "sync"))
 }
 
 #[cfg(test)]

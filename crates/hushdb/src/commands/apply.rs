@@ -2,18 +2,24 @@
 
 use std::{
     error::Error,
+    io::BufReader,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use clap::Args;
-use hush_build::{ApplyRequest, Update, UpdateError, Updated, builder::Signing};
+use hush_build::{
+    ApplyRequest, FollowOptions, FollowedEpoch, Update, UpdateError, Updated, builder::Signing,
+};
 use hush_engine::{BackendChoice, Backends, Cancel, Progress};
 use hush_ingest::{IngestOptions, Input, OnDuplicate};
 use hush_protocol::slot::MAX_VALUE_BYTES;
+use serde::Serialize;
 
 use super::{backends, bar, interrupt, rows::RowArgs, signing_key::SignArgs, threads};
+use crate::report;
 
 /// Apply changes to a table that was built with --updatable.
 #[derive(Args)]
@@ -32,6 +38,16 @@ pub(crate) struct ApplyArgs {
     /// How to treat a key that occurs twice: error, first, last, or all, which makes a list of its values.
     #[arg(long, default_value = "error", value_name = "WHAT")]
     on_duplicate: OnDuplicate,
+    /// Follow a stream of changes until it ends: - for standard input. A line is a JSON object with "op": "put" and the columns
+    /// of a record, or "op": "delete" and the key columns.
+    #[arg(long, value_name = "STREAM", value_parser = ["-"], requires = "key", conflicts_with_all = ["changes", "delete", "on_duplicate"])]
+    follow: Option<String>,
+    /// Longest time until a change of --follow is in an epoch, such as 500ms or 10s.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration, requires = "follow")]
+    every: Duration,
+    /// Most changes of an epoch of --follow.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..), requires = "follow")]
+    most: u32,
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
@@ -43,6 +59,10 @@ pub(crate) struct ApplyArgs {
 pub(crate) struct UpdateArgs {
     #[command(flatten)]
     sign: SignArgs,
+    /// Keep the epoch that is replaced, and at most N of them, for `hushdb rollback`. They are in a hidden folder beside the
+    /// table, and share its files where these are the same.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    keep_epochs: Option<u32>,
     /// Number of threads. If not given, one for every core.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -58,6 +78,11 @@ impl UpdateArgs {
     /// The file has no key.
     pub(crate) fn signing(&self) -> Result<Option<Signing>, String> {
         self.sign.signing()
+    }
+
+    /// Returns the number of epochs that are kept, if they are.
+    pub(super) fn kept(&self) -> Option<usize> {
+        self.keep_epochs.map(|epochs| epochs as usize)
     }
 
     /// Opens the table in `dir`, runs `work` on it, and reports the outcome.
@@ -90,6 +115,9 @@ impl UpdateArgs {
 }
 
 pub(crate) fn run(args: ApplyArgs) -> ExitCode {
+    if args.follow.is_some() {
+        return report::exit(follow(args));
+    }
     let (dir, request, update) = request(args);
     let outcome =
         update.run(&dir, "changed", |table, backends, progress| table.apply(request, backends, progress));
@@ -98,13 +126,68 @@ pub(crate) fn run(args: ApplyArgs) -> ExitCode {
 
 /// Returns the folder of the table, the request, and the options of the update.
 pub(crate) fn request(args: ApplyArgs) -> (PathBuf, ApplyRequest, UpdateArgs) {
-    let ApplyArgs { dir, changes, key, delete, on_duplicate, rows, update } = args;
+    let ApplyArgs { dir, changes, key, delete, on_duplicate, rows, update, .. } = args;
     let input = |path: PathBuf| Input::from(path.as_os_str());
     let request = ApplyRequest {
         changes: changes.map(input),
         delete: delete.map(input),
         ingest: IngestOptions { key, max_value_size: MAX_VALUE_BYTES as u32, ..rows.options() },
         on_duplicate,
+        is_stream: false,
+        keep_epochs: update.kept(),
     };
     (dir, request, update)
+}
+
+/// The line about an epoch that is in place: all lines of the stream up to `lines` are in it.
+#[derive(Serialize)]
+struct EpochLine {
+    epoch: String,
+    lines: u64,
+    changes: usize,
+}
+
+/// Applies the changes of standard input as they come. Prints a line for each epoch that is in place.
+fn follow(args: ApplyArgs) -> Result<(), Box<dyn Error>> {
+    let ApplyArgs { dir, key, every, most, update, .. } = args;
+    let options = FollowOptions {
+        key,
+        every,
+        most: most as usize,
+        keep_epochs: update.kept(),
+        signing: update.signing()?,
+    };
+    let backends = backends(update.backend, threads(update.threads))?;
+    // A table that cannot follow is told before anything is read.
+    drop(Update::open(&dir, options.signing.clone(), &Cancel::new())?);
+    let stop = Cancel::new();
+    let asked = stop.clone();
+    ctrlc::set_handler(move || asked.cancel())?;
+    let stream = BufReader::new(std::io::stdin());
+    let mut written = Ok(());
+    hush_build::follow(&dir, stream, &options, &backends, &stop, &Noted, |made| {
+        let FollowedEpoch { epoch, lines, changes } = *made;
+        let line = EpochLine { epoch: hex::encode(epoch), lines, changes };
+        let line = serde_json::to_string(&line).expect("it is plain data");
+        // Whoever reads these lines may have gone; the table goes on.
+        if written.is_ok() {
+            written = report::print(&format!("{line}\n"));
+        }
+    })?;
+    Ok(written?)
+}
+
+/// A progress of which only notes that matter for a stream are printed.
+struct Noted;
+
+impl Progress for Noted {
+    fn start(&self, _: &str, _: u64, _: &'static str) {}
+
+    fn advance(&self, _: u64) {}
+
+    fn note(&self, line: &str) {
+        if !line.starts_with("read ") {
+            say!("{line}");
+        }
+    }
 }

@@ -37,5 +37,6 @@ pub(crate) fn run(args: CompactArgs) -> ExitCode {
 pub(crate) fn request(args: CompactArgs) -> (PathBuf, CompactRequest, UpdateArgs) {
     let CompactArgs { dir, longest, changes, force_size, update } = args;
     let [longest, changes] = [longest, changes].map(|number| number.map(|number| number as usize));
-    (dir, CompactRequest { longest, changes, force_size }, update)
+    let keep_epochs = update.kept();
+    (dir, CompactRequest { longest, changes, force_size, keep_epochs }, update)
 }

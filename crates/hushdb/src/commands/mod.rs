@@ -20,6 +20,7 @@ pub(crate) mod presets;
 pub(crate) mod proxy;
 pub(crate) mod push;
 pub(crate) mod relay;
+pub(crate) mod rollback;
 mod rows;
 pub(crate) mod serve;
 pub(crate) mod signing_key;

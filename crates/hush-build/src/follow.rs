@@ -1,0 +1,319 @@
+//! A table that follows a stream of changes: lines of JSON become an epoch from time to time.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, BufRead, Write},
+    path::Path,
+    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use hush_engine::{Backends, Progress};
+use hush_ingest::{IngestOptions, Input, MAX_ROW_SIZE, OnDuplicate};
+use hush_protocol::{schema::KEY_SEPARATOR, slot::MAX_VALUE_BYTES};
+use hush_store::{cancel::Cancel, snapshot::SnapshotError};
+use serde_json::{Map, Value};
+use tempfile::NamedTempFile;
+use thiserror::Error;
+
+use crate::{
+    ApplyRequest, CompactRequest, JobError, Update, UpdateError, Updated,
+    builder::{BuildError, Signing},
+};
+
+/// The member of a line that says what it does.
+const OP: &str = "op";
+/// The lines that wait at most, while an epoch is made.
+const LINES_AHEAD: usize = 1 << 14;
+/// The interval at which a stream that is silent looks whether it is to end, and at which a table that somebody else changes is
+/// tried again.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The rules by which a table follows a stream.
+#[derive(Clone, Debug)]
+pub struct FollowOptions {
+    /// The key columns of the lines.
+    pub key: Vec<String>,
+    /// The longest time from a change to its epoch, not counting the time to make it.
+    pub every: Duration,
+    /// The most changes of an epoch.
+    pub most: usize,
+    /// The number of epochs that are kept to go back to, if any are.
+    pub keep_epochs: Option<usize>,
+    /// The key and the name that sign epochs.
+    pub signing: Option<Signing>,
+}
+
+/// An epoch that is in place, with all changes up to a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FollowedEpoch {
+    /// The hash of the epoch.
+    pub epoch: [u8; 32],
+    /// The number of lines of the stream whose changes are in place.
+    pub lines: u64,
+    /// The number of records that changed in the epoch.
+    pub changes: usize,
+}
+
+/// The reason why a table follows no more.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FollowError {
+    /// The stream cannot be read.
+    #[error("the stream of changes cannot be read: {0}")]
+    Read(io::Error),
+    /// A line is no change. All lines before it are in place.
+    #[error("line {line} of the stream: {reason}; all lines before it are in place")]
+    Line {
+        /// The number of the line, from 1.
+        line: u64,
+        /// The reason.
+        reason: String,
+    },
+    /// Changes were not applied. All lines before them are in place.
+    #[error("lines {first} to {last} of the stream are not in place: {source}")]
+    Apply {
+        /// The first of the lines, from 1.
+        first: u64,
+        /// The last of the lines.
+        last: u64,
+        /// The reason.
+        source: Box<UpdateError>,
+    },
+    /// A file of changes cannot be written.
+    #[error("cannot write a temporary file: {0}")]
+    Write(io::Error),
+}
+
+/// A change of a record: a row, or only its key.
+enum StreamChange {
+    Put(Map<String, Value>),
+    Delete(Map<String, Value>),
+}
+
+/// The changes that wait for an epoch, by key. A later change of a key takes the place of an earlier one.
+#[derive(Default)]
+struct PendingChanges {
+    changes: BTreeMap<Vec<u8>, StreamChange>,
+    since: Option<Instant>,
+}
+
+/// Applies the changes of a stream to the table at `dir` until the stream ends or `stop` is cancelled, and then those that wait.
+///
+/// A line is a JSON object with `"op": "put"` and the columns of a record, or `"op": "delete"` and the key columns. After each epoch
+/// that is in place, `told` is called. If the table has no room left for changes, it gets a new base first. A table that another
+/// process changes is waited for.
+///
+/// # Errors
+/// [`FollowError`]. What `told` was told of is in place.
+pub fn follow(
+    dir: &Path,
+    stream: impl BufRead + Send + 'static,
+    options: &FollowOptions,
+    backends: &Backends,
+    stop: &Cancel,
+    progress: &dyn Progress,
+    mut told: impl FnMut(&FollowedEpoch),
+) -> Result<(), FollowError> {
+    let follower = Follower { dir, options, backends, progress };
+    let lines = read_lines(stream);
+    let mut pending = PendingChanges::default();
+    let (mut read, mut done) = (0u64, 0);
+    loop {
+        let due = pending.since.map_or(LOOK, |since| options.every.saturating_sub(since.elapsed()).min(LOOK));
+        let line = lines.recv_timeout(due);
+        let ended = match line {
+            Ok(line) if line.as_ref().is_ok_and(|line| line.trim_ascii().is_empty()) => {
+                read += 1;
+                false
+            }
+            Ok(line) => {
+                let line = line.map_err(FollowError::Read).and_then(|line| {
+                    let change = change(&line, &options.key);
+                    change.map_err(|reason| FollowError::Line { line: read + 1, reason })
+                });
+                match line {
+                    Ok(change) => pending.take(change),
+                    Err(error) => {
+                        follower.epoch(&mut pending, done, read, &mut told)?;
+                        return Err(error);
+                    }
+                }
+                read += 1;
+                false
+            }
+            Err(RecvTimeoutError::Timeout) => stop.is_cancelled(),
+            Err(RecvTimeoutError::Disconnected) => true,
+        };
+        let is_due = pending.since.is_some_and(|since| since.elapsed() >= options.every);
+        if ended || is_due || pending.changes.len() >= options.most {
+            follower.epoch(&mut pending, done, read, &mut told)?;
+            done = read;
+        }
+        if ended || (stop.is_cancelled() && pending.changes.is_empty()) {
+            return Ok(());
+        }
+    }
+}
+
+/// The table that follows.
+struct Follower<'a> {
+    dir: &'a Path,
+    options: &'a FollowOptions,
+    backends: &'a Backends,
+    progress: &'a dyn Progress,
+}
+
+impl Follower<'_> {
+    /// Makes an epoch of the changes that wait, which are those of the lines after `done` up to `read`.
+    fn epoch(
+        &self,
+        pending: &mut PendingChanges,
+        done: u64,
+        read: u64,
+        told: &mut impl FnMut(&FollowedEpoch),
+    ) -> Result<(), FollowError> {
+        let PendingChanges { changes, .. } = std::mem::take(pending);
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let count = changes.len();
+        let (puts, deletes): (Vec<_>, Vec<_>) =
+            changes.into_values().partition(|change| matches!(change, StreamChange::Put(_)));
+        let [puts, deletes] = [puts, deletes].map(|changes| file_of(&changes));
+        let (puts, deletes) = (puts.map_err(FollowError::Write)?, deletes.map_err(FollowError::Write)?);
+        let updated = self.applied(puts.as_ref(), deletes.as_ref());
+        let Updated { header, .. } = updated.map_err(|source| FollowError::Apply {
+            first: done + 1,
+            last: read,
+            source: Box::new(source),
+        })?;
+        told(&FollowedEpoch { epoch: header.descriptor.epoch, lines: read, changes: count });
+        Ok(())
+    }
+
+    fn applied(
+        &self,
+        puts: Option<&NamedTempFile>,
+        deletes: Option<&NamedTempFile>,
+    ) -> Result<Updated, UpdateError> {
+        let input = |file: &NamedTempFile| Input::from(file.path().as_os_str());
+        let request = ApplyRequest {
+            changes: puts.map(input),
+            delete: deletes.map(input),
+            ingest: IngestOptions {
+                key: self.options.key.clone(),
+                max_value_size: MAX_VALUE_BYTES as u32,
+                ..IngestOptions::default()
+            },
+            on_duplicate: OnDuplicate::Last,
+            is_stream: true,
+            keep_epochs: self.options.keep_epochs,
+        };
+        let apply = |update: Update| update.apply(request.clone(), self.backends, self.progress);
+        match self.with_table(apply) {
+            Err(UpdateError::Job(JobError::Build(BuildError::ChangesFull { .. }))) => {
+                self.progress.note("there is no room for more changes: making a new base first");
+                let request =
+                    CompactRequest { keep_epochs: self.options.keep_epochs, ..CompactRequest::default() };
+                self.with_table(|update| update.compact(request, self.backends, self.progress))?;
+                self.with_table(apply)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Runs `work` on the table, once nobody else changes it.
+    fn with_table<T>(&self, work: impl Fn(Update) -> Result<T, UpdateError>) -> Result<T, UpdateError> {
+        let mut is_told = false;
+        loop {
+            match Update::open(self.dir, self.options.signing.clone(), &Cancel::new()) {
+                Err(UpdateError::Job(JobError::Target(error @ SnapshotError::Busy(_)))) => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        self.progress.note(&format!("waiting: {error}"));
+                    }
+                    thread::sleep(LOOK);
+                }
+                update => return work(update?),
+            }
+        }
+    }
+}
+
+impl PendingChanges {
+    fn take(&mut self, (key, change): (Vec<u8>, StreamChange)) {
+        self.since.get_or_insert_with(Instant::now);
+        self.changes.insert(key, change);
+    }
+}
+
+/// Reads lines on a thread of its own.
+fn read_lines(stream: impl BufRead + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
+    let (lines, receiver) = sync_channel(LINES_AHEAD);
+    thread::spawn(move || read_into(stream, &lines));
+    receiver
+}
+
+fn read_into(mut stream: impl BufRead, lines: &SyncSender<io::Result<Vec<u8>>>) {
+    loop {
+        let mut line = Vec::new();
+        let most = MAX_ROW_SIZE + 1;
+        let read = io::Read::take(&mut stream, most).read_until(b'\n', &mut line).and_then(|read| {
+            if read as u64 == most { Err(io::Error::other("a line has more than 64 MiB")) } else { Ok(read) }
+        });
+        match read {
+            Ok(0) => return,
+            Ok(_) if lines.send(Ok(line)).is_ok() => {}
+            // Nobody reads any more.
+            Ok(_) => return,
+            Err(error) => {
+                let _ = lines.send(Err(error));
+                return;
+            }
+        }
+    }
+}
+
+/// Parses a line to a change and the text of its key.
+fn change(line: &[u8], key: &[String]) -> Result<(Vec<u8>, StreamChange), String> {
+    let mut row: Map<String, Value> =
+        serde_json::from_slice(line).map_err(|error| format!("it is no JSON object: {error}"))?;
+    let op = row.remove(OP);
+    let mut parts = Vec::new();
+    for column in key {
+        let field = row
+            .get(column)
+            .ok_or_else(|| format!("it has no column \"{}\" of the key", column.escape_debug()))?;
+        parts.push(match field {
+            Value::String(text) => text.clone().into_bytes(),
+            other => other.to_string().into_bytes(),
+        });
+    }
+    let change = match op.as_ref().and_then(Value::as_str) {
+        Some("put") => StreamChange::Put(row),
+        Some("delete") => {
+            row.retain(|column, _| key.contains(column));
+            StreamChange::Delete(row)
+        }
+        _ => return Err("it has no \"op\", or another one than \"put\" and \"delete\"".into()),
+    };
+    Ok((parts.join(&KEY_SEPARATOR), change))
+}
+
+/// Writes rows to a file of JSON lines. Returns `None` for no rows.
+fn file_of(changes: &[StreamChange]) -> io::Result<Option<NamedTempFile>> {
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let file = tempfile::Builder::new().prefix("hushdb-").suffix(".jsonl").tempfile()?;
+    let mut out = io::BufWriter::new(file.as_file());
+    for change in changes {
+        let (StreamChange::Put(row) | StreamChange::Delete(row)) = change;
+        serde_json::to_writer(&mut out, row)?;
+        out.write_all(b"\n")?;
+    }
+    out.flush()?;
+    drop(out);
+    Ok(Some(file))
+}

@@ -1,0 +1,84 @@
+//! Epochs that are kept beside a table, to go back to. They share the files of the table that did not change (hard links).
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use crate::snapshot::{
+    HEADER_FILE, Header, Snapshot, SnapshotError, Verify,
+    changes::take_file,
+    writing::writer::{remove_if_there, sibling, sync_dir},
+};
+
+/// The suffix of the folder of a table's kept epochs.
+const EPOCHS: &str = ".epochs";
+/// The suffix of an epoch that is not whole yet.
+const UNFINISHED: &str = ".part";
+
+/// An epoch that is kept.
+#[derive(Clone, Debug)]
+pub struct KeptEpoch {
+    /// The folder of the epoch.
+    pub path: PathBuf,
+    /// The header.
+    pub header: Header,
+    /// The time at which it was kept.
+    pub since: SystemTime,
+}
+
+/// Keeps the epoch that is in the folder `table`, and at most `most` epochs in all, the last ones.
+///
+/// # Errors
+/// The table cannot be opened, or a file cannot be linked or copied.
+pub fn keep_epoch(table: &Path, most: usize) -> Result<(), SnapshotError> {
+    let header = Snapshot::open(table, Verify::Header)?.header().clone();
+    let folder = sibling(table, EPOCHS);
+    let name = hex::encode(header.descriptor.epoch);
+    let (kept, unfinished) = (folder.join(&name), folder.join(name + UNFINISHED));
+    if kept.exists() {
+        // It is the newest again.
+        let now = File::open(&kept).and_then(|dir| dir.set_modified(SystemTime::now()));
+        now.map_err(SnapshotError::io(&kept, "touch"))?;
+    } else {
+        remove_if_there(&unfinished)?;
+        fs::create_dir_all(&unfinished).map_err(SnapshotError::io(&unfinished, "create"))?;
+        for file in header.files.iter().map(|file| &file.name[..]).chain([HEADER_FILE]) {
+            take_file(table, &unfinished, file)?;
+        }
+        sync_dir(&unfinished)?;
+        fs::rename(&unfinished, &kept).map_err(SnapshotError::io(&kept, "put in place"))?;
+        sync_dir(&folder)?;
+    }
+    let mut all = kept_epochs(table)?;
+    let old = all.len().saturating_sub(most);
+    all.drain(..old).try_for_each(|epoch| remove_if_there(&epoch.path))
+}
+
+/// Returns the kept epochs of the table at `table`, the oldest first. Folders that hold no snapshot are left out.
+///
+/// # Errors
+/// The folder of the epochs cannot be read.
+pub fn kept_epochs(table: &Path) -> Result<Vec<KeptEpoch>, SnapshotError> {
+    let folder = sibling(table, EPOCHS);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(SnapshotError::io(&folder, "read")(error)),
+    };
+    let mut all = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(SnapshotError::io(&folder, "read"))?.path();
+        if path.to_string_lossy().ends_with(UNFINISHED) {
+            continue;
+        }
+        let Ok(snapshot) = Snapshot::open(&path, Verify::Header) else { continue };
+        let since =
+            path.metadata().and_then(|own| own.modified()).map_err(SnapshotError::io(&path, "read"))?;
+        all.push(KeptEpoch { header: snapshot.header().clone(), path, since });
+    }
+    all.sort_by_key(|epoch| epoch.since);
+    Ok(all)
+}
