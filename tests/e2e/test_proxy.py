@@ -38,12 +38,12 @@ def call(api, method, *params, **more):
 
 
 class Upstream(http.server.BaseHTTPRequestHandler):
-    """A node that says what it was asked."""
+    """A node that says what it was asked, as it was written."""
 
     def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        said = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": [asked["method"], asked["params"]]}).encode()
-        self.send_response(200)
+        asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        said = f'{{"jsonrpc":"2.0","id":7,"result":{json.dumps(asked)}}}'.encode()
+        self.send_response(302 if "redirect" in asked else 200)
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()
         self.wfile.write(said)
@@ -99,7 +99,8 @@ class FrontDoor(HushTest):
             for path in (digest[:5], "00000", "x", "%20%20"):
                 del server.requests[:]
                 request(f"{api}/range/{path}")
-                sizes.add(tuple((method, path, len(body)) for method, path, body in server.requests))
+                # The table is looked at again every few seconds, whatever is asked.
+                sizes.add(tuple((method, path, len(body)) for method, path, body in server.requests if method == "POST"))
             self.assertEqual(len(sizes), 1, sizes)
             # What comes at once is looked up together, and all of it is right.
             with concurrent.futures.ThreadPoolExecutor(40) as pool:
@@ -146,7 +147,10 @@ class FrontDoor(HushTest):
                 self.assertEqual(call(api, "eth_getBalance", "0xabc"), "0x0")
                 self.assertEqual(call(api, "eth_getTransactionCount", "0xabc")["code"], -32602)
                 self.assertIn("only latest is answered", call(api, "eth_getBalance", "0xabc", "earliest")["message"])
-                self.assertEqual(call(api, "eth_getBalance")["code"], -32602)
+                for params in ([], [None], [["0xabc"]], [{}]):
+                    self.assertEqual(call(api, "eth_getBalance", *params)["code"], -32602)
+                asked = b'{"id":1.10e400,"method":"eth_getBalance","params":["0xabc"]}'
+                self.assertEqual(request(api, asked, JSON)[2], b'{"jsonrpc":"2.0","id":1.10e400,"result":"0x0"}')
                 self.assertEqual(call(api, "eth_blockNumber")["code"], -32601)
                 batch = [{"id": 1, "method": "eth_getBalance", "params": ["0xabc"]}, {"method": "eth_getBalance", "params": ["0xabc"]}, 5]
                 said = json.loads(request(api, json.dumps(batch).encode(), JSON)[2])
@@ -157,12 +161,17 @@ class FrontDoor(HushTest):
                 self.assertEqual(request(api, b"{}", {"Content-Type": "text/plain"})[0], 415)
                 self.assertEqual(request(api, b" " * (2 << 20), JSON)[0], 413)
             with self.proxy(settings.format(url=url, more=f'pass-on = "http://127.0.0.1:{node.server_port}/v1"')) as api:
-                self.assertEqual(call(api, "eth_call", {"to": "0x1"}), ["eth_call", [{"to": "0x1"}]])
+                asked = '{"z":1, "id":123456789012345678901234567890,"method":"eth_call","params":[1.10,123456789012345678901234567890]}'
+                said = request(api, asked.encode(), JSON)[2].decode()
+                self.assertEqual(said, f'{{"jsonrpc":"2.0","id":7,"result":{json.dumps(asked)}}}')
+                self.assertIn("was passed on: ", call(api, "redirect")["message"])
                 self.assertEqual(call(api, "eth_getBalance", list(accounts)[5]), accounts[list(accounts)[5]]["balance"])
             node.shutdown()
 
     def test_a_cache_asks_less_and_failures_are_told(self):
-        table = self.build(self.csv([[i, f"v{i}"] for i in range(1000)], "id,name"), "--key", "id", "--protocol", "colpack")
+        source = self.dir / "people.jsonl"
+        source.write_text("".join(json.dumps({"id": i, "name": f"v{i}"}) + "\n" for i in range(1000)))
+        table = self.build(source, "--key", "id", "--protocol", "colpack")
         server = f"http://127.0.0.1:{free_port()}"
         settings = f"""
             [tables.people]
@@ -189,14 +198,35 @@ class FrontDoor(HushTest):
                                  (203, {"name": "v7", "id": "7", "greeting": "a b!"}, "application/json"))
                 self.assertEqual(request(f"{api}/people/-1/name?greeting=")[::2], (410, b"gone"))
                 self.assertIn("has no query.greeting", request(f"{api}/people/7/name")[2].decode())
+                # A key that is none of the table's spoils no other.
+                with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                    asked = [f"{api}/people/{key}/name?greeting=" for key in (1, "x", 2, "1.5", 3, 999)]
+                    self.assertEqual([status for status, *_ in pool.map(request, asked)], [203, 400, 203, 400, 203, 203])
+                request(path)
             # What is kept needs no server.
             self.assertEqual(request(path)[0], 203)
             self.assertEqual(request(f"{api}/people/8/name?greeting=")[0], 502)
 
+    def test_a_table_that_is_replaced_is_noticed(self):
+        table = self.build(self.csv([[f"k{i}", f"v{i}"] for i in range(500)]), "--key", "key", "--protocol", "colpack")
+        with self.serve(table, args=["--watch"]) as (url, _), self.proxy(f"""
+                [tables.t]
+                url = "{url}"
+                [[route]]
+                get = "/{{key}}"
+                table = "t"
+                key = "{{key}}"
+                """) as api:
+            self.assertEqual(request(f"{api}/k7")[2], b"v7")
+            other = self.csv([[f"k{i}", f"other{i}"] for i in range(700)], name="other.csv")
+            self.build(other, "--key", "key", "--protocol", "colpack", "--force")
+            self.wait_for("the new table", lambda: request(f"{api}/k7")[2] == b"other7", seconds=20)
+            self.assertEqual(request(f"{api}/k650")[2], b"other650")
+
     def test_settings_that_cannot_be_used(self):
         config = self.dir / "bad.toml"
         for text, part in (("listen = 5", "bad.toml"), ("listen = \"0.0.0.0:1\"", "loopback"), ("[tables.a]\nurl = \"x\"", "route"),
-                           ("[tables.a]\nurl = \"http://a\"\ntoken-file = \"none\"\n[[rpc]]\npost = \"/\"", "none"),
+                           ("[tables.a]\nurl = \"http://a\"\ntoken-file = \"none\"\n[[rpc]]\npost = \"/\"\npass-on = \"http://a\"", "none"),
                            ("[[rpc]]\npost = \"/\"\npass-on = \"ftp://x\"", "pass-on")):
             config.write_text(text)
             self.assertIn(part, self.fails("proxy", "--config", config))

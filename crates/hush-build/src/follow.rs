@@ -101,9 +101,9 @@ struct PendingChanges {
 
 /// Applies the changes of a stream to the table at `dir` until the stream ends or `stop` is cancelled, and then those that wait.
 ///
-/// A line is a JSON object with `"op": "put"` and the columns of a record, or `"op": "delete"` and the key columns. After each epoch
-/// that is in place, `told` is called. If the table has no room left for changes, it gets a new base first. A table that another
-/// process changes is waited for.
+/// A line is a JSON object with `"op": "put"` and the columns of a record, or `"op": "delete"` and the key columns. `told` is
+/// called after every epoch that is in place. If the table has no room left for changes, it gets a new base first. A table that
+/// another process changes is waited for.
 ///
 /// # Errors
 /// [`FollowError`]. What `told` was told of is in place.

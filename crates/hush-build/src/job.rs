@@ -204,7 +204,7 @@ pub(crate) fn spool(
         for record in records {
             let record = record?;
             spool.push(&match lists.prefix {
-                Some(characters) => grouped(record, characters)?,
+                Some(characters) => grouped(record, characters, spool.len() as u64 + 1)?,
                 None => record,
             })?;
         }

@@ -194,8 +194,12 @@ pub enum IngestError {
         too_long(*limit)
     )]
     LongList { key: String, rows: u64, limit: u64 },
-    #[error("the key \"{key}\" has no more than the {characters} characters by which rows are grouped")]
-    ShortKey { key: String, characters: usize },
+    #[error(
+        "row {row}: the key \"{key}\" has no more than the {characters} characters by which rows are grouped"
+    )]
+    ShortKey { row: u64, key: String, characters: usize },
+    #[error("row {row}: a key or a value has a line break, and would be two lines of its group")]
+    LineBreak { row: u64 },
     #[error("rows cannot be grouped: {why}")]
     Ungroupable { why: Wording },
     #[error("row {row}: the field of column \"{column}\" is no {expected}")]

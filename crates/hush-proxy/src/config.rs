@@ -5,11 +5,13 @@ use std::{
     fs, io,
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
+use axum::http::HeaderValue;
 use hush_client::{
     Acceptance,
-    http::{BearerToken, HttpOptions, RelayOptions, TlsOptions},
+    http::{BearerToken, HttpOptions, RelayOptions, TlsOptions, agent},
 };
 use hush_protocol::shown_url;
 use serde::Deserialize;
@@ -52,6 +54,9 @@ pub(crate) struct TableSettings {
     ohttp_keys: Option<PathBuf>,
     trust: Option<String>,
     allow_weak: Option<String>,
+    /// The longest time of a look-up, in seconds.
+    #[serde(default = "default_timeout")]
+    timeout: u64,
 }
 
 /// A path, and what answers it.
@@ -124,6 +129,10 @@ fn default_status() -> u16 {
     200
 }
 
+fn default_timeout() -> u64 {
+    30
+}
+
 fn default_content_type() -> String {
     "text/plain; charset=utf-8".into()
 }
@@ -193,11 +202,41 @@ impl ProxyConfig {
             let reason = "only addresses of the loopback, such as 127.0.0.1:7704: whoever asks here is answered, and is not encrypted";
             return Err(wrong("listen", reason));
         }
+        let is_host = |host: &String| {
+            !host.is_empty()
+                && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+        };
+        if let Some(host) = self.hosts.iter().find(|host| !is_host(host)) {
+            return Err(wrong(
+                "hosts",
+                format!("'{}' is no name of a host, such as api.example", host.escape_debug()),
+            ));
+        }
         if self.route.is_empty() && self.rpc.is_empty() {
             return Err(wrong("route", "there is none: nothing would be answered"));
         }
-        for route in &self.route {
+        for (index, route) in self.route.iter().enumerate() {
             let place = format!("route {}", route.get);
+            if let Some(before) = self.route[..index].iter().find(|before| hides(&before.get, &route.get)) {
+                return Err(wrong(
+                    &place,
+                    format!("it is never reached, as {} comes before: put it first", before.get),
+                ));
+            }
+            for content_type in [&route.content_type, &route.missing.content_type] {
+                if HeaderValue::from_str(content_type).is_err() {
+                    return Err(wrong(&place, "a content-type is a line of visible characters"));
+                }
+            }
+            if route.key.names().next().is_none() {
+                return Err(wrong(
+                    &place,
+                    "the key is the same for every request: put a name of the path in it",
+                ));
+            }
+            if route.cache.is_some_and(|cache| cache.entries == 0 || cache.seconds == 0) {
+                return Err(wrong(&place, "a cache of nothing, or for no time, is none: leave it out"));
+            }
             self.check_table(&place, &route.table)?;
             let path = names_of_path(&route.get).ok_or_else(|| {
                 wrong(&place, "a path begins with / and has names in braces as whole segments, each once")
@@ -211,28 +250,29 @@ impl ProxyConfig {
                 }
             }
         }
-        for rpc in &self.rpc {
-            let place = format!("rpc {}", rpc.post);
-            if !rpc.post.starts_with('/') {
-                return Err(wrong(&place, "a path begins with /"));
+        self.rpc.iter().try_for_each(|rpc| self.check_rpc(rpc))
+    }
+
+    fn check_rpc(&self, rpc: &RpcSettings) -> Result<(), ConfigError> {
+        let place = format!("rpc {}", rpc.post);
+        if !rpc.post.starts_with('/') || rpc.post.contains(['{', '}']) {
+            return Err(wrong(&place, "a path begins with /, and has no names in braces here"));
+        }
+        if rpc.methods.is_empty() && rpc.pass_on.is_none() {
+            return Err(wrong(&place, "it has no methods, and passes nothing on"));
+        }
+        for (name, method) in &rpc.methods {
+            let place = format!("{place}, method {name}");
+            self.check_table(&place, &method.table)?;
+            let of_call = |name: &str| name.starts_with("params.");
+            known(&place, "key", &method.key, of_call)?;
+            known(&place, "result", &method.result, |name| of_call(name) || is_of_record(name))?;
+            if let Some(name) = method.allow.keys().find(|name| !of_call(name)) {
+                return Err(wrong(&place, format!("allow: there is no '{name}': use params.0 and so on")));
             }
-            for (name, method) in &rpc.methods {
-                let place = format!("{place}, method {name}");
-                self.check_table(&place, &method.table)?;
-                let of_call = |name: &str| name.starts_with("params.");
-                known(&place, "key", &method.key, of_call)?;
-                known(&place, "result", &method.result, |name| of_call(name) || is_of_record(name))?;
-                if let Some(name) = method.allow.keys().find(|name| !of_call(name)) {
-                    return Err(wrong(
-                        &place,
-                        format!("allow: there is no '{name}': use params.0 and so on"),
-                    ));
-                }
-                if let Some(missing) = &method.missing {
-                    let error =
-                        |error: serde_json::Error| wrong(&place, format!("missing is no JSON: {error}"));
-                    serde_json::from_str::<serde_json::Value>(missing).map_err(error)?;
-                }
+            if let Some(missing) = &method.missing {
+                let error = |error: serde_json::Error| wrong(&place, format!("missing is no JSON: {error}"));
+                serde_json::from_str::<serde_json::Value>(missing).map_err(error)?;
             }
         }
         Ok(())
@@ -257,6 +297,13 @@ fn known(
         None => Ok(()),
         Some(name) => Err(wrong(place, format!("{what}: there is no {{{name}}} here"))),
     }
+}
+
+/// Returns whether every path of a route is one of a route before it.
+fn hides(before: &str, after: &str) -> bool {
+    let [before, after] = [before, after].map(|path| path.split('/').collect::<Vec<_>>());
+    let hides = |(before, after): (&&str, &&str)| before.starts_with('{') || before == after;
+    before.len() == after.len() && before.iter().zip(&after).all(hides)
 }
 
 fn is_of_record(name: &str) -> bool {
@@ -300,17 +347,23 @@ impl TableSettings {
             .trust
             .as_deref()
             .map(|text| text.parse().map_err(|reason: &str| wrong(place("trust"), reason)));
-        Ok(HttpOptions {
+        let options = HttpOptions {
             acceptance: Acceptance {
                 weak_preset: self.allow_weak.clone(),
                 trust: trust.transpose()?,
                 ..Acceptance::default()
             },
             token: token.transpose()?,
+            timeout: Some(Duration::from_secs(self.timeout)),
             tls: TlsOptions { ca_cert: file(&self.ca_cert)?, ..TlsOptions::default() },
             relay,
             ..HttpOptions::default()
-        })
+        };
+        for (setting, url) in [("url", Some(&self.url)), ("relay", self.relay.as_ref())] {
+            let checked = url.map_or(Ok(()), |url| agent(url, &options).map(drop));
+            checked.map_err(|error| wrong(place(setting), error.to_string()))?;
+        }
+        Ok(options)
     }
 
     /// Returns the server and the table for a message.
@@ -365,6 +418,15 @@ mod tests {
             (route("body = \"{other}\""), "body: there is no {other} here"),
             (route("bodies = \"\""), "unknown field `bodies`"),
             (route("status = 99"), "99 is no status"),
+            (route("content-type = \"a\\nb\""), "a content-type is a line"),
+            (route("cache = { entries = 0, seconds = 9 }"), "leave it out"),
+            (route("").replace("key = \"{b}\"", "key = \"b\""), "the same for every request"),
+            (format!("hosts = [\"http://x\"]\n{}", route("")), "is no name of a host"),
+            (
+                format!("{}\n[[route]]\nget = \"/a/b\"\ntable = \"t\"\nkey = \"{{query.x}}\"", route("")),
+                "never reached",
+            ),
+            (format!("{TABLE}[[rpc]]\npost = \"/\""), "no methods"),
             (route("body = \"{value:up}\""), "there is no function 'up'"),
             (route("").replace("\"t\"", "\"u\""), "there is no [tables.u]"),
             (route("").replace("/a/{b}", "/a{b}"), "names in braces as whole segments"),

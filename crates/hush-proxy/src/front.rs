@@ -9,6 +9,7 @@ use axum::{
     http::{
         HeaderMap, HeaderValue, Method, StatusCode,
         header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN},
+        request::Parts,
     },
     response::{IntoResponse, Response},
 };
@@ -84,8 +85,7 @@ impl FrontDoor {
 /// pages of a browser, which have no business here.
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    if !is_own_host(host, &shared.hosts) {
+    if !is_meant(&parts, &shared.hosts) {
         return refused(
             StatusCode::MISDIRECTED_REQUEST,
             "this is no name of the front door: ask for localhost, or add it to hosts",
@@ -109,6 +109,13 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         Some(_) if parts.method != Method::GET && parts.method != Method::HEAD => wrong_method("GET, HEAD"),
         Some(found) => found.answer(parts.uri.query().unwrap_or_default()).await,
     }
+}
+
+/// Returns whether a request is for this front door. HTTP/2 has the host in the target, and HTTP/1.1 may.
+fn is_meant(parts: &Parts, own: &[String]) -> bool {
+    let named = parts.headers.get_all(HOST).iter().map(|host| host.to_str().unwrap_or_default());
+    let hosts: Vec<&str> = named.chain(parts.uri.authority().map(|authority| authority.as_str())).collect();
+    !hosts.is_empty() && hosts.into_iter().all(|host| is_own_host(host, own))
 }
 
 fn wrong_method(allowed: &'static str) -> Response {

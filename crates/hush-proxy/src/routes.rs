@@ -11,7 +11,7 @@ use crate::{
     config::{ConfigError, RouteSettings, wrong},
     front::{refused, respond},
     tables::{FoundRecord, PrivateTable},
-    template::of_record,
+    template::{Filling, of_record},
 };
 
 /// All routes.
@@ -92,9 +92,12 @@ impl FoundRoute<'_> {
     /// Looks the key up, and returns the response.
     pub(crate) async fn answer(&self, query: &str) -> Response {
         let Route { settings, table, cache, .. } = self.route;
-        let given = |name: &str| match name.strip_prefix("query.") {
-            Some(name) => parameter(query, name).map(Cow::Owned),
-            None => self.names.iter().find(|(own, _)| *own == name).map(|(_, text)| Cow::Borrowed(&text[..])),
+        let given = |name: &str| {
+            let text = match name.strip_prefix("query.") {
+                Some(name) => Cow::Owned(parameter(query, name)?),
+                None => Cow::Borrowed(&self.names.iter().find(|(own, _)| *own == name)?.1[..]),
+            };
+            Some(Filling::Text(text))
         };
         let key = match settings.key.fill(given) {
             Ok(key) => key,
@@ -122,7 +125,7 @@ impl FoundRoute<'_> {
 fn respond_with<'v>(
     settings: &RouteSettings,
     record: &'v FoundRecord,
-    given: impl Fn(&str) -> Option<Cow<'v, [u8]>>,
+    given: impl Fn(&str) -> Option<Filling<'v>>,
 ) -> Response {
     let missing = &settings.missing;
     let Some(value) = record else {

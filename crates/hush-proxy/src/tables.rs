@@ -3,6 +3,7 @@
 use std::{
     sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     thread,
+    time::{Duration, Instant},
 };
 
 use hush_client::{
@@ -22,6 +23,10 @@ pub(crate) type FoundRecord = Option<Zeroizing<Vec<u8>>>;
 const MOST_WAITING: usize = 256;
 /// The look-ups of one call at most.
 const MOST_AT_ONCE: usize = 32;
+
+/// The time for which a table is taken to be the one that it was: a server answers those who ask an epoch that was replaced, for a
+/// while.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// The reason why there is no answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +109,7 @@ struct Asker {
     url: String,
     table: Option<String>,
     options: HttpOptions,
-    open: Option<HttpTable>,
+    open: Option<(HttpTable, Instant)>,
 }
 
 impl Asker {
@@ -133,11 +138,16 @@ impl Asker {
     }
 
     fn opened(&mut self) -> Result<&mut HttpTable, HttpError> {
-        if self.open.is_none() {
+        let is_new = self.open.as_ref().is_some_and(|(_, since)| since.elapsed() < LOOK);
+        if !is_new {
             let client = HttpClient::connect(&self.url, self.options.clone())?;
-            self.open = Some(client.open(self.table.as_deref())?);
+            let table = client.open(self.table.as_deref())?;
+            let epoch = |table: &HttpTable| table.table().descriptor().epoch;
+            // Only a table that was replaced needs new keys.
+            let kept = self.open.take().map(|(kept, _)| kept).filter(|kept| epoch(kept) == epoch(&table));
+            self.open = Some((kept.unwrap_or(table), Instant::now()));
         }
-        Ok(self.open.as_mut().expect("it is open now"))
+        Ok(&mut self.open.as_mut().expect("it is open now").0)
     }
 
     /// Looks records up. Answers are decoded after all of them have arrived.

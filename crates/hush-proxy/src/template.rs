@@ -1,9 +1,9 @@
 //! Texts with parts to fill in: `{name}`, or `{name:function:..}`. Braces are doubled: `{{`, `}}`.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -95,20 +95,57 @@ impl Template {
     /// Returns the text with `find(name)` in each part. Returns the first name that nothing is found for, if there is one.
     pub(crate) fn fill<'t, 'v>(
         &'t self,
-        find: impl Fn(&'t str) -> Option<Cow<'v, [u8]>>,
+        find: impl Fn(&'t str) -> Option<Filling<'v>>,
     ) -> Result<Zeroizing<Vec<u8>>, &'t str> {
         let mut filled = Zeroizing::new(Vec::new());
         for piece in &self.0 {
             match piece {
                 TemplatePart::Text(text) => filled.extend_from_slice(text.as_bytes()),
                 TemplatePart::Filled { name, functions } => {
-                    let bytes = Zeroizing::new(find(name).ok_or(&name[..])?.into_owned());
-                    let bytes = functions.iter().fold(bytes, |bytes, function| function.of(&bytes));
+                    let found = find(name).ok_or(&name[..])?;
+                    let (bytes, others) = match (&functions[..], found) {
+                        // A field of a record is JSON already, whatever its type.
+                        ([TextFunction::Json, others @ ..], Filling::Json(json)) => {
+                            (json.into_bytes(), others)
+                        }
+                        (functions, found) => (found.into_text(), functions),
+                    };
+                    let bytes =
+                        others.iter().fold(Zeroizing::new(bytes), |bytes, function| function.of(&bytes));
                     filled.extend_from_slice(&bytes);
                 }
             }
         }
         Ok(filled)
+    }
+}
+
+/// The meaning of a name.
+pub(crate) enum Filling<'v> {
+    /// Text or bytes.
+    Text(Cow<'v, [u8]>),
+    /// A value of JSON, as it was written.
+    Json(String),
+}
+
+impl Filling<'_> {
+    /// Returns the content of a string, or the text of any other value.
+    fn into_text(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_owned(),
+            Self::Json(json) => match serde_json::from_str::<String>(&json) {
+                Ok(text) => text.into_bytes(),
+                Err(_) => json.into_bytes(),
+            },
+        }
+    }
+
+    /// Returns itself if it can be a key: text, a number or a truth value.
+    pub(crate) fn if_key(self) -> Option<Self> {
+        match &self {
+            Self::Json(json) if json == "null" || json.starts_with(['[', '{']) => None,
+            _ => Some(self),
+        }
     }
 }
 
@@ -140,28 +177,28 @@ impl TextFunction {
     }
 }
 
-/// Returns what a JSON value has at a path of names and numbers such as `0.address`: the content of a string, or compact JSON.
-pub(crate) fn at_path(value: &Value, path: &str) -> Option<Vec<u8>> {
-    let mut value = value;
-    for step in path.split('.').filter(|step| !step.is_empty()) {
-        value = match value {
-            Value::Array(items) => items.get(step.parse::<usize>().ok()?)?,
-            Value::Object(members) => members.get(step)?,
+/// Returns what a JSON text has at a path of names and numbers such as `0.address`, as it was written there.
+pub(crate) fn at_path<'v>(json: &str, path: &str) -> Option<Filling<'v>> {
+    let mut json: Box<RawValue> = serde_json::from_str(json).ok()?;
+    for step in path.split('.') {
+        let text = json.get();
+        json = match text.as_bytes().first()? {
+            b'[' => {
+                serde_json::from_str::<Vec<Box<RawValue>>>(text).ok()?.into_iter().nth(step.parse().ok()?)?
+            }
+            b'{' => serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(text).ok()?.remove(step)?,
             _ => return None,
         };
     }
-    Some(match value {
-        Value::String(text) => text.as_bytes().to_vec(),
-        other => other.to_string().into_bytes(),
-    })
+    Some(Filling::Json(json.get().to_owned()))
 }
 
 /// Returns what a record has for a name: `value` is all of it, and `value.PATH` a field. Returns `None` if the name is another one,
 /// or there is no such field.
-pub(crate) fn of_record<'v>(record: &'v [u8], name: &str) -> Option<Cow<'v, [u8]>> {
+pub(crate) fn of_record<'v>(record: &'v [u8], name: &str) -> Option<Filling<'v>> {
     match name.strip_prefix("value")? {
-        "" => Some(record.into()),
-        path => at_path(&serde_json::from_slice(record).ok()?, path.strip_prefix('.')?).map(Cow::Owned),
+        "" => Some(Filling::Text(record.into())),
+        path => at_path(str::from_utf8(record).ok()?, path.strip_prefix('.')?),
     }
 }
 
@@ -187,6 +224,13 @@ mod tests {
             ("{value.a.1}", r#"{"a":[1,"two"]}"#, "two"),
             ("{value.a}", r#"{"a":[1,"two"]}"#, r#"[1,"two"]"#),
             (r#"{{"x":{value:json}}}"#, "a\"b", r#"{"x":"a\"b"}"#),
+            // Fields are as they were written, and JSON of their own type.
+            (
+                "{value.a} {value.b:json} {value.c:json}",
+                r#"{"a":1.10,"b":123456789012345678901234567890,"c":"x"}"#,
+                "1.10 123456789012345678901234567890 \"x\"",
+            ),
+            ("{value.n} {value.n:json} {value.n:upper:json}", r#"{"n":null}"#, "null null \"NULL\""),
         ] {
             assert_eq!(filled(template, value.as_bytes()), Ok(expected.into()), "{template}");
         }

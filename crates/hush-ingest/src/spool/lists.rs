@@ -69,7 +69,7 @@ impl SpooledRecords {
     /// # Errors
     /// [`IngestError::LongList`] if a list has more than `limit` bytes. [`IngestError::Element`] if a field is not of its column in
     /// `elements`. The disk is full or fails. [`IngestError::Cancelled`] if `advance` fails, which is called with the number of
-    /// bytes of each list.
+    /// bytes of each list. [`IngestError::Ungroupable`] if rows have no value.
     pub fn lists(
         self,
         dir: &Path,
@@ -79,6 +79,11 @@ impl SpooledRecords {
     ) -> Result<Self, IngestError> {
         let own = self.columns().cloned().unwrap_or_default();
         let columns = elements.unwrap_or(&own);
+        if columns.value.is_empty() {
+            return Err(IngestError::Ungroupable {
+                why: Wording("a list needs a column of values: choose it with {value}"),
+            });
+        }
         let append = |list: &mut Vec<u8>, frame: &Frame<'_>| {
             let value = cast_value(frame.value, &own, columns);
             let value = value.map_err(|NotCast { column, expected }| IngestError::Element {
@@ -98,8 +103,8 @@ impl SpooledRecords {
     /// line: the rest of the key and, if rows have a value, `:` and the value. A carriage return and a line feed are between lines.
     ///
     /// # Errors
-    /// [`IngestError::Ungroupable`] if keys or values have several columns, or a line would be two. The errors of
-    /// [`SpooledRecords::lists`].
+    /// [`IngestError::Ungroupable`] if keys or values have several columns, and [`IngestError::LineBreak`] if a line would be two.
+    /// The errors of [`SpooledRecords::lists`].
     pub fn lines(
         self,
         dir: &Path,
@@ -124,13 +129,16 @@ impl SpooledRecords {
             }
             let line = &text[start..];
             match line.strip_prefix(b"\r\n").unwrap_or(line).iter().any(|byte| b"\r\n".contains(byte)) {
-                true => Err(IngestError::Ungroupable { why: Wording("a key or a value has a line break") }),
+                true => Err(IngestError::LineBreak { row: u64::from(frame.row) + 1 }),
                 false => Ok(()),
             }
         };
         let joined = self.joined(dir, limit, append, b"", advance)?;
+        // The beginning of a number is none, so that the key is text.
+        let key =
+            columns.key.into_iter().map(|Column(name, _)| Column(name, PlainType::TEXT.into())).collect();
         let value = vec![Column(ROWS.into(), PlainType::TEXT.into())];
-        Ok(joined.with_columns(Some(Schema { value, ..columns })))
+        Ok(joined.with_columns(Some(Schema { key, value, normalize: columns.normalize })))
     }
 
     /// Joins the values of each key: `append` appends each, and `end` follows the last.
@@ -180,15 +188,15 @@ impl SpooledRecords {
 /// Returns a record whose key is the first `characters` of its key. Its value has the rest of it, for [`SpooledRecords::lines`].
 ///
 /// # Errors
-/// [`IngestError::ShortKey`] if the key is no longer than that.
-pub fn grouped(record: Record, characters: usize) -> Result<Record, IngestError> {
+/// [`IngestError::ShortKey`] if the key of this `row` is no longer than that.
+pub fn grouped(record: Record, characters: usize, row: u64) -> Result<Record, IngestError> {
     let key = record.key.unwrap_or_default();
     let at = match str::from_utf8(&key) {
         Ok(text) => text.char_indices().nth(characters).map(|(at, _)| at),
         Err(_) => (key.len() > characters).then_some(characters),
     };
     let Some((prefix, rest)) = at.map(|at| key.split_at(at)) else {
-        return Err(IngestError::ShortKey { key: shown_key(&key), characters });
+        return Err(IngestError::ShortKey { row, key: shown_key(&key), characters });
     };
     let value = [&(rest.len() as u16).to_le_bytes(), rest, &record.value].concat();
     Ok(Record { key: Some(prefix.to_vec()), value })
@@ -311,7 +319,7 @@ mod tests {
             let mut spool = Spool::create(folder.path()).unwrap();
             for (key, value) in rows {
                 let record = Record { key: Some((*key).into()), value: (*value).into() };
-                spool.push(&grouped(record, characters)?).unwrap();
+                spool.push(&grouped(record, characters, 7)?).unwrap();
             }
             let records = spool.finish(OnDuplicate::All).unwrap().with_columns(Some(schema(json)));
             let records = records.lines(folder.path(), 99, |_| Ok(()))?;
@@ -326,8 +334,16 @@ mod tests {
         let bare = r#"{"key":[["hash","string"]],"value":[]}"#;
         assert_eq!(text(bare, &[("ab", ""), ("ac", "")], 1).unwrap(), [("a".into(), "b\r\nc".into())]);
         let error = text(columns, &rows, 3).unwrap_err();
-        assert!(matches!(&error, IngestError::ShortKey { key, characters: 3 } if key == "ÄBD"), "{error}");
+        assert!(
+            matches!(&error, IngestError::ShortKey { row: 7, key, characters: 3 } if key == "ÄBD"),
+            "{error}"
+        );
         assert!(text(columns, &[("ab", "1\n2")], 1).unwrap_err().to_string().contains("line break"));
+        let none = schema(r#"{"key":[["k","string"]],"value":[]}"#);
+        assert!(matches!(
+            lists(&none, None, &[("k", b"".to_vec())], 99),
+            Err(IngestError::Ungroupable { .. })
+        ));
         let two = r#"{"key":[["hash","string"]],"value":[["a","string"],["b","string"]]}"#;
         assert!(matches!(text(two, &[("ab", "")], 1), Err(IngestError::Ungroupable { .. })));
     }

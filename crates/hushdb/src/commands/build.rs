@@ -200,6 +200,12 @@ pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRe
 /// Returns the request of a build.
 pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
     args.preset.iter().try_for_each(|preset| check_preset(args.protocol, preset))?;
+    if args.on_duplicate == OnDuplicate::All && args.key.is_empty() {
+        return Err(Wording(
+            "{on-duplicate=all} makes lists of the rows of a key, and there is none: choose it with {key}",
+        )
+        .to_string());
+    }
     Ok(JobRequest {
         input: rows::input(&args.input),
         ingest: IngestOptions {

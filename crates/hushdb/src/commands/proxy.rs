@@ -3,11 +3,15 @@
 use std::{error::Error, path::PathBuf};
 
 use clap::Args;
+use hush_protocol::wording::{self, Slot};
 use hush_proxy::{FrontDoor, ProxyConfig};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::environment::warn_of_unknown;
-use crate::logs::{self, LogFormat};
+use crate::{
+    logs::{self, LogFormat},
+    report,
+};
 
 /// The arguments of `hushdb proxy`.
 #[derive(Args)]
@@ -22,6 +26,13 @@ pub(crate) struct ProxyArgs {
 
 pub(crate) fn run(args: ProxyArgs) -> Result<(), Box<dyn Error>> {
     let _logs = logs::start(args.log_format, None)?;
+    // What a client says of options is about the settings here.
+    wording::speak(|slot| match slot {
+        Slot::Option("token") => "'token-file'".into(),
+        Slot::Option(name) | Slot::Switch(name) => format!("'{name}'"),
+        Slot::Setting(name, value) => format!("'{name} = {value}'"),
+        Slot::Command(..) => report::named(slot),
+    });
     warn_of_unknown();
     let config = ProxyConfig::read(&args.config)?;
     tokio::runtime::Runtime::new()?.block_on(answer(config))
