@@ -1,8 +1,10 @@
 """Tests of tables that follow a stream of changes, and of going back to an epoch before."""
 
 import json
+import pathlib
 import random
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -110,6 +112,18 @@ class FollowTest(KeyedTest):
             self.check(url, rng.sample([f"k{i}" for i in range(COUNT + 50)], 300))
         print(f"{kills} kills", end=" ")
 
+    def test_keys_are_those_of_the_table_and_lists_are_whole(self):
+        rows = [[f"k{i}", f"v{at}"] for at in range(2) for i in range(COUNT)]
+        table = self.build(self.csv(rows, "k,v"), "--key", "k", "--on-duplicate", "all", "--normalize", "lower", "--protocol", "colpack", *SMALL)
+        long = self.csv([["k0", "x" * 50]], "k,v", "long.csv")
+        self.assertIn("--longest", self.fails("apply", table, long, "--key", "k"))
+        changes = [put("K1", ["a"]), put("k1", ["b", "c"]), put("K2", []), {"op": "delete", "k": "K3"}, {"op": "delete", "k": "k3"},
+                   put("New", ["d"]), {"op": "delete", "k": "nEW"}, {"op": "delete", "k": "k4"}, put("K4", ["e"])]
+        self.assertEqual(self.follow(table, changes)[-1]["lines"], len(changes))
+        with self.serve(table) as (url, _):
+            found, _ = self.ask(url, "k1", "k2", "k3", "new", "K4", "k5")
+            self.assertEqual([value and json.loads(value) for value in found], [["b", "c"], [], None, None, ["e"], ["v0", "v1"]])
+
     def feed(self, process, changes):
         try:
             for change in changes:
@@ -120,7 +134,8 @@ class FollowTest(KeyedTest):
 
     def test_what_is_no_change_and_what_has_no_room(self):
         table = self.table(self.records, "colpack", *SMALL, "--changes", 60)
-        for line, part in (("x", "no JSON object"), ('{"op":"put","v":"1"}', 'no column "k"'), ('{"op":"drop","k":"1"}', '"put" and "delete"'),
+        for line, part in (("x", "no JSON object"), ('{"op":"put","v":"1"}', 'no column "k"'), ('{"op":"drop","k":"1"}', '"put" and "delete"'), ('{"op":"put","k":"1"}', 'no column "v"'),
+                           ('{"op":"put","k":"1","v":"","w":1}', 'has no column "w"'), ('{"op":"delete","k":null}', "is null"),
                            ('{"op":"put","k":"k1","v":"' + "x" * 500 + '"}', "--longest")):
             process = self.follower(table)
             out, said = process.communicate(json.dumps(put("k3", line[:9])) + "\n\n" + line + "\n", timeout=60)
@@ -129,10 +144,16 @@ class FollowTest(KeyedTest):
             if "--longest" not in part:
                 self.assertEqual(json.loads(out)["lines"], 2)
                 self.assertIn("line 3 of the stream", said)
-                self.take(put("k3", line[:9]))
-        # A new base makes room.
-        made = self.follow(table, [put(f"n{i}", f"w{i}") for i in range(150)], "--most", 50)
+            self.take(put("k3", line[:9]))
+        # A change that the table refuses is found by its line; what is before it is in place, or sent again.
+        process = self.follower(table)
+        lines = [put("k4", "a"), put("k5", "b"), put("k6", None), put("k7", "c"), put("k8", "x" * 999), put("k9", "d")]
+        _, said = process.communicate("".join(json.dumps(line) + "\n" for line in lines), timeout=60)
+        self.assertRegex(said, r"error: line 5 of the stream is refused: .*; lines 1 to 0 are in place")
+        # A new base makes room, also for more changes at once than there is room for.
+        made = self.follow(table, [put(f"n{i}", f"w{i}") for i in range(150)])
         self.assertEqual(made[-1]["lines"], 150)
         with self.serve(table) as (url, _):
             self.check(url, ["k3", "n0", "n75", "n149", "k8"])
+        self.assertEqual(list(pathlib.Path(tempfile.gettempdir()).glob("hushdb-*.jsonl")), [])
         self.assertIn("--updatable", self.fails("apply", self.table(self.records, "simple", name="fixed"), "--follow", "-", "--key", "k"))

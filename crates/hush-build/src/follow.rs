@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
+    fs::File,
     io::{self, BufRead, Write},
+    os::fd::AsRawFd,
     path::Path,
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     thread,
@@ -10,16 +13,19 @@ use std::{
 };
 
 use hush_engine::{Backends, Progress};
-use hush_ingest::{IngestOptions, Input, MAX_ROW_SIZE, OnDuplicate};
-use hush_protocol::{schema::KEY_SEPARATOR, slot::MAX_VALUE_BYTES};
-use hush_store::{cancel::Cancel, snapshot::SnapshotError};
+use hush_ingest::{Format, IngestOptions, Input, MAX_ROW_SIZE, OnDuplicate};
+use hush_protocol::{descriptor::Descriptor, schema::Column, slot::MAX_VALUE_BYTES};
+use hush_store::{
+    cancel::Cancel,
+    snapshot::{Header, SnapshotError},
+};
 use serde_json::{Map, Value};
-use tempfile::NamedTempFile;
 use thiserror::Error;
 
 use crate::{
     ApplyRequest, CompactRequest, JobError, Update, UpdateError, Updated,
     builder::{BuildError, Signing},
+    update::key_of,
 };
 
 /// The member of a line that says what it does.
@@ -71,6 +77,16 @@ pub enum FollowError {
         /// The reason.
         reason: String,
     },
+    /// The table refuses a change.
+    #[error("line {line} of the stream is refused: {source}; lines 1 to {done} are in place")]
+    Refused {
+        /// The number of the line, from 1.
+        line: u64,
+        /// The number of lines that are in place.
+        done: u64,
+        /// The reason.
+        source: Box<UpdateError>,
+    },
     /// Changes were not applied. All lines before them are in place.
     #[error("lines {first} to {last} of the stream are not in place: {source}")]
     Apply {
@@ -92,10 +108,10 @@ enum StreamChange {
     Delete(Map<String, Value>),
 }
 
-/// The changes that wait for an epoch, by key. A later change of a key takes the place of an earlier one.
+/// The changes that wait for an epoch, by key, with the number of their line. A later change of a key takes the place of others.
 #[derive(Default)]
 struct PendingChanges {
-    changes: BTreeMap<Vec<u8>, StreamChange>,
+    changes: BTreeMap<Vec<u8>, (u64, StreamChange)>,
     since: Option<Instant>,
 }
 
@@ -116,7 +132,13 @@ pub fn follow(
     progress: &dyn Progress,
     mut told: impl FnMut(&FollowedEpoch),
 ) -> Result<(), FollowError> {
+    let opened = Update::open(dir, options.signing.clone(), &Cancel::new());
+    let apply = |source| FollowError::Apply { first: 1, last: 1, source: Box::new(source) };
+    let header = opened.map_err(apply)?.header().clone();
     let follower = Follower { dir, options, backends, progress };
+    // An epoch has at most as many changes as the table has room for.
+    let room = header.changes.map_or(usize::MAX, |count| count.room as usize);
+    let most = options.most.min(room.max(1));
     let lines = read_lines(stream);
     let mut pending = PendingChanges::default();
     let (mut read, mut done) = (0u64, 0);
@@ -130,11 +152,11 @@ pub fn follow(
             }
             Ok(line) => {
                 let line = line.map_err(FollowError::Read).and_then(|line| {
-                    let change = change(&line, &options.key);
+                    let change = change(&line, &options.key, &header.descriptor);
                     change.map_err(|reason| FollowError::Line { line: read + 1, reason })
                 });
                 match line {
-                    Ok(change) => pending.take(change),
+                    Ok(change) => pending.take(read + 1, change),
                     Err(error) => {
                         follower.epoch(&mut pending, done, read, &mut told)?;
                         return Err(error);
@@ -147,7 +169,7 @@ pub fn follow(
             Err(RecvTimeoutError::Disconnected) => true,
         };
         let is_due = pending.since.is_some_and(|since| since.elapsed() >= options.every);
-        if ended || is_due || pending.changes.len() >= options.most {
+        if ended || is_due || pending.changes.len() >= most {
             follower.epoch(&mut pending, done, read, &mut told)?;
             done = read;
         }
@@ -179,32 +201,47 @@ impl Follower<'_> {
             return Ok(());
         }
         let count = changes.len();
-        let (puts, deletes): (Vec<_>, Vec<_>) =
-            changes.into_values().partition(|change| matches!(change, StreamChange::Put(_)));
-        let [puts, deletes] = [puts, deletes].map(|changes| file_of(&changes));
-        let (puts, deletes) = (puts.map_err(FollowError::Write)?, deletes.map_err(FollowError::Write)?);
-        let updated = self.applied(puts.as_ref(), deletes.as_ref());
-        let Updated { header, .. } = updated.map_err(|source| FollowError::Apply {
-            first: done + 1,
-            last: read,
-            source: Box::new(source),
-        })?;
+        let mut changes: Vec<_> = changes.into_values().collect();
+        changes.sort_by_key(|(line, _)| *line);
+        let header = self.all(&changes, done)?;
         told(&FollowedEpoch { epoch: header.descriptor.epoch, lines: read, changes: count });
         Ok(())
     }
 
-    fn applied(
-        &self,
-        puts: Option<&NamedTempFile>,
-        deletes: Option<&NamedTempFile>,
-    ) -> Result<Updated, UpdateError> {
-        let input = |file: &NamedTempFile| Input::from(file.path().as_os_str());
+    /// Applies changes in the order of their lines. If one of them is refused, its line is found by halves: those before it are
+    /// applied. Lines up to `done` were told.
+    fn all(&self, changes: &[(u64, StreamChange)], done: u64) -> Result<Header, FollowError> {
+        let (puts, deletes): (Vec<_>, Vec<_>) = changes
+            .iter()
+            .map(|(_, change)| change)
+            .partition(|change| matches!(change, StreamChange::Put(_)));
+        let [puts, deletes] = [puts, deletes].map(|changes| file_of(&changes).map_err(FollowError::Write));
+        match (self.applied(puts?.as_ref(), deletes?.as_ref()), changes) {
+            (Ok(updated), _) => Ok(updated.header),
+            (Err(error), [(line, _)]) => {
+                Err(FollowError::Refused { line: *line, done, source: Box::new(error) })
+            }
+            (Err(UpdateError::Job(JobError::Target(error))), [(first, _), .., (last, _)]) => {
+                let source = Box::new(UpdateError::Job(JobError::Target(error)));
+                Err(FollowError::Apply { first: *first, last: *last, source })
+            }
+            (Err(_), _) => {
+                let (before, after) = changes.split_at(changes.len() / 2);
+                self.all(before, done)?;
+                self.all(after, done)
+            }
+        }
+    }
+
+    fn applied(&self, puts: Option<&File>, deletes: Option<&File>) -> Result<Updated, UpdateError> {
+        let input = |file: &File| Input::from(OsStr::new(&format!("/dev/fd/{}", file.as_raw_fd())));
         let request = ApplyRequest {
             changes: puts.map(input),
             delete: deletes.map(input),
             ingest: IngestOptions {
                 key: self.options.key.clone(),
                 max_value_size: MAX_VALUE_BYTES as u32,
+                format: Some(Format::Jsonl),
                 ..IngestOptions::default()
             },
             on_duplicate: OnDuplicate::Last,
@@ -242,9 +279,9 @@ impl Follower<'_> {
 }
 
 impl PendingChanges {
-    fn take(&mut self, (key, change): (Vec<u8>, StreamChange)) {
+    fn take(&mut self, line: u64, (key, change): (Vec<u8>, StreamChange)) {
         self.since.get_or_insert_with(Instant::now);
-        self.changes.insert(key, change);
+        self.changes.insert(key, (line, change));
     }
 }
 
@@ -275,39 +312,52 @@ fn read_into(mut stream: impl BufRead, lines: &SyncSender<io::Result<Vec<u8>>>) 
     }
 }
 
-/// Parses a line to a change and the text of its key.
-fn change(line: &[u8], key: &[String]) -> Result<(Vec<u8>, StreamChange), String> {
+/// Parses a line to a change and its key as the table has it.
+fn change(line: &[u8], key: &[String], descriptor: &Descriptor) -> Result<(Vec<u8>, StreamChange), String> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     let mut row: Map<String, Value> =
         serde_json::from_slice(line).map_err(|error| format!("it is no JSON object: {error}"))?;
     let op = row.remove(OP);
     let mut parts = Vec::new();
     for column in key {
-        let field = row
-            .get(column)
-            .ok_or_else(|| format!("it has no column \"{}\" of the key", column.escape_debug()))?;
-        parts.push(match field {
-            Value::String(text) => text.clone().into_bytes(),
-            other => other.to_string().into_bytes(),
+        let shown = column.escape_debug();
+        parts.push(match row.get(column) {
+            Some(Value::String(text)) => text.clone().into_bytes(),
+            Some(field @ (Value::Number(_) | Value::Bool(_))) => field.to_string().into_bytes(),
+            Some(_) => return Err(format!("its column \"{shown}\" of the key is null, a list or an object")),
+            None => return Err(format!("it has no column \"{shown}\" of the key")),
         });
     }
-    let change = match op.as_ref().and_then(Value::as_str) {
-        Some("put") => StreamChange::Put(row),
+    let parts: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
+    let own = key_of(&parts, descriptor).map_err(|error| error.to_string())?;
+    match op.as_ref().and_then(Value::as_str) {
+        Some("put") => {
+            let columns = descriptor.schema.as_ref().map_or(&[][..], |schema| &schema.value);
+            if let Some(Column(missing, _)) = columns.iter().find(|Column(name, _)| !row.contains_key(name)) {
+                return Err(format!("it has no column \"{}\" of the value", missing.escape_debug()));
+            }
+            let is_known =
+                |name: &String| key.contains(name) || columns.iter().any(|Column(own, _)| own == name);
+            if let Some(other) = row.keys().find(|name| !is_known(name)) {
+                return Err(format!("the table has no column \"{}\"", other.escape_debug()));
+            }
+            Ok((own, StreamChange::Put(row)))
+        }
         Some("delete") => {
             row.retain(|column, _| key.contains(column));
-            StreamChange::Delete(row)
+            Ok((own, StreamChange::Delete(row)))
         }
-        _ => return Err("it has no \"op\", or another one than \"put\" and \"delete\"".into()),
-    };
-    Ok((parts.join(&KEY_SEPARATOR), change))
+        _ => Err("it has no \"op\", or another one than \"put\" and \"delete\"".into()),
+    }
 }
 
-/// Writes rows to a file of JSON lines. Returns `None` for no rows.
-fn file_of(changes: &[StreamChange]) -> io::Result<Option<NamedTempFile>> {
+/// Writes rows to a file of JSON lines without a name, which ends with the process. Returns `None` for no rows.
+fn file_of(changes: &[&StreamChange]) -> io::Result<Option<File>> {
     if changes.is_empty() {
         return Ok(None);
     }
-    let file = tempfile::Builder::new().prefix("hushdb-").suffix(".jsonl").tempfile()?;
-    let mut out = io::BufWriter::new(file.as_file());
+    let file = tempfile::tempfile()?;
+    let mut out = io::BufWriter::new(&file);
     for change in changes {
         let (StreamChange::Put(row) | StreamChange::Delete(row)) = change;
         serde_json::to_writer(&mut out, row)?;

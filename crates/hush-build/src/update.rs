@@ -119,6 +119,8 @@ pub enum UpdateError {
         kept.join(", ")
     )]
     NotKept { named: String, kept: Vec<String> },
+    #[error("the epoch {named} is in place already")]
+    InPlace { named: String },
     #[error("there is no record of the key '{key}', so that it cannot be deleted: leave it out")]
     Absent { key: String },
     #[error("the record of the key '{key}' is to be changed and to be deleted: decide which")]
@@ -208,15 +210,32 @@ impl Update {
         let asked = self.descriptor().asked();
         let kept = kept_epochs(&self.dir)?;
         let name = |epoch: &KeptEpoch| hex::encode(epoch.header.descriptor.epoch);
-        let found: Vec<_> = kept.iter().filter(|epoch| name(epoch).starts_with(named)).collect();
+        let named = named.to_ascii_lowercase();
+        let is_named = |epoch: &&KeptEpoch| !named.is_empty() && name(epoch).starts_with(&named);
+        let found: Vec<_> = kept.iter().filter(is_named).collect();
+        if hex::encode(self.descriptor().epoch).starts_with(&named) && !named.is_empty() {
+            return Err(UpdateError::InPlace { named });
+        }
         let [epoch] = found[..] else {
             let kept = kept.iter().map(|epoch| name(epoch)[..16].to_owned()).collect();
-            return Err(UpdateError::NotKept { named: named.to_owned(), kept });
+            return Err(UpdateError::NotKept { named, kept });
         };
+        // Files that the table has, too, are those that it answers from.
+        let mut stored = Snapshot::open(&epoch.path, Verify::Header)?;
+        for file in &epoch.header.files {
+            if !self.snapshot.header().files.contains(file) {
+                stored.take_checked(&file.name)?.check()?;
+            }
+        }
         keep_epoch(&self.dir, kept.len() + 1)?;
         let Self { dir, writer, signing, start, .. } = self;
         let header = builder::put_back(&dir, epoch, signing.as_ref(), writer)?;
         Ok(Updated::new(header, asked, start))
+    }
+
+    /// Returns the header of the table.
+    pub fn header(&self) -> &Header {
+        self.snapshot.header()
     }
 
     /// Returns whether the table has changes to fold into a new base.
@@ -452,7 +471,7 @@ fn read(
 }
 
 /// Returns the table's key for the key columns `parts` of a row. In a table by position, it is the encoded position.
-fn key_of(parts: &[&[u8]], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
+pub(crate) fn key_of(parts: &[&[u8]], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
     let key = parts.join(&KEY_SEPARATOR);
     let Lookup::Position(_) = descriptor.lookup else {
         let Some(table) = &descriptor.schema else { return Ok(key) };

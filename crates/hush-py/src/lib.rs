@@ -45,7 +45,7 @@ mod native {
         part::{Part, Source},
         plan::{Plan, plan},
         serve::{Server, table_name},
-        snapshot::{Snapshot, apply, compact, inspect, push},
+        snapshot::{Snapshot, apply, compact, inspect, push, rollback},
     };
 
     /// Texts of the libraries are in words of Python from now on.

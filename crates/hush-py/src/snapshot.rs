@@ -124,6 +124,25 @@ pub(crate) fn compact(
     })
 }
 
+/// Puts an epoch that was kept in the place of a table. `options` are those of `hushdb rollback` in JSON.
+#[pyfunction]
+#[pyo3(signature = (path, options, on_progress=None, cancel=None))]
+pub(crate) fn rollback(
+    py: Python<'_>,
+    path: PathBuf,
+    options: &str,
+    on_progress: Option<Py<PyAny>>,
+    cancel: Option<&Bound<'_, Cancel>>,
+) -> PyResult<Snapshot> {
+    let options = parsed(py, options)?;
+    let dir = path.clone();
+    updated(py, path, 1, on_progress, cancel, move |_, told, cancel| {
+        let (to, signing) = embed::rollback(&options, &dir).map_err(|error| of_options(&*error))?;
+        let update = Update::open(&dir, signing, cancel).map_err(of_update)?;
+        update.rollback(&to, told).map_err(of_update)
+    })
+}
+
 fn updated(
     py: Python<'_>,
     path: PathBuf,

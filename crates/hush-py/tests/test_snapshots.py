@@ -68,6 +68,12 @@ def test_records_are_changed_and_deleted(updatable, people):
     hushdb.apply(path, delete=polars.Series("email", ["user3@example.org"]))
     names = hushdb.open(path).get_many(["user1@example.org", "new", "user2@example.org", "user3@example.org", "user4@example.org"])
     assert names == [b"One", b"New", None, None, "Name 4, é".encode()]
+    before = hushdb.inspect(path)
+    kept = hushdb.apply(path, polars.DataFrame({"email": ["new"], "name": ["Newer"]}), keep_epochs=2)
+    assert hushdb.open(path).get("new") == b"Newer"
+    back = hushdb.rollback(path, before.epoch)
+    assert hushdb.open(path).get("new") == b"New" and back.epoch != kept.epoch
+    assert hushdb.rollback(path, kept.epoch).epoch == kept.epoch and hushdb.rollback(path, back.epoch[:12]).epoch == back.epoch
     folded = hushdb.compact(path, changes=7)
     assert (folded.changes["changes"], folded.changes["room"], folded.records) == (0, 7, 499)
     assert hushdb.open(path).get("new") == b"New"
@@ -77,6 +83,7 @@ def test_records_are_changed_and_deleted(updatable, people):
         (lambda: hushdb.apply(path, delete=[("a", "b")]), hushdb.OptionError, "1 columns"),
         (lambda: hushdb.apply(path.parent / "none", people), hushdb.InputError, "none"),
         (lambda: hushdb.compact(path, rooms=3), hushdb.OptionError, "rooms"),
+        (lambda: hushdb.rollback(path, "zz"), hushdb.InputError, "is kept, or more than one"),
         (lambda: hushdb.push(path, "elsewhere"), hushdb.InputError, "s3://"),
     ]:
         with pytest.raises(kind, match=said):

@@ -22,6 +22,7 @@ use crate::commands::{
     inspect,
     options::arguments,
     plan::{self, PlanArgs},
+    rollback::RollbackArgs,
     serve::{self, Front, ServeArgs},
 };
 pub use crate::commands::{
@@ -79,6 +80,16 @@ pub fn compact(
     let args: CompactArgs = arguments(options, &[], &[dir.into()])?;
     let (_, request, update) = compact::request(args);
     Ok((request, update.signing()?))
+}
+
+/// Returns the epoch that `hushdb rollback` goes back to, and its signing. Fails if an option is invalid, or the signing key cannot
+/// be read.
+pub fn rollback(
+    options: &Map<String, Value>,
+    dir: &Path,
+) -> Result<(String, Option<Signing>), Box<dyn Error>> {
+    let RollbackArgs { to, update, .. } = arguments(options, &[], &[dir.into()])?;
+    Ok((to.unwrap_or_default(), update.signing()?))
 }
 
 /// Returns the facts that `hushdb inspect` prints of a table, in JSON and as text.

@@ -7,6 +7,7 @@ use hush_protocol::{
     fields::Field,
     schema::{Column, ColumnType, Schema, append_single},
 };
+use serde::de::IgnoredAny;
 
 /// The error of a field that is invalid for the type of its column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +67,10 @@ fn content<'a>(field: Field<'a>, own: &ColumnType, wanted: &ColumnType) -> Optio
         (own, wanted) if own == wanted => Some(bytes.into()),
         (_, ColumnType::Plain(PlainType::Any)) => Some(bytes.into()),
         (ColumnType::Plain(PlainType::Any), ColumnType::Nested(_)) => {
-            matches!(field, Field::Json(text) if text.starts_with(['[', '{'])).then_some(bytes.into())
+            // The field of a single column is text, whatever it is.
+            let is_nested =
+                |text: &str| text.starts_with(['[', '{']) && serde_json::from_str::<IgnoredAny>(text).is_ok();
+            matches!(field, Field::Json(text) | Field::Text(text) if is_nested(text)).then_some(bytes.into())
         }
         (ColumnType::Plain(own), ColumnType::Plain(wanted)) => {
             let is_same = matches!(own, PlainType::Any) || is_binary(own) == is_binary(wanted);

@@ -6,7 +6,7 @@
         print(client.table("people").get("alice@example.org"))
 
 `connect` asks a server, `open` reads a table in a local folder, and `serve` starts a server in this process. `build` makes a table from a
-data frame or a file. `apply` and `compact` change a table, `push` uploads it to an object store, `inspect` describes it. `plan` compares
+data frame or a file. `apply`, `compact` and `rollback` change a table, `push` uploads it to an object store, `inspect` describes it. `plan` compares
 the tables that records could have. Every call that blocks leaves other threads of Python free, ends on Ctrl-C, and has an `_async` form to
 await: cancelling the task cancels the call. `python -m hushdb` is the program `hushdb`.
 """
@@ -32,13 +32,15 @@ from ._frames import as_frame, as_input, as_stream, like
 from ._options import options_json as _options, threads_here as _threads
 from ._progress import Progress, teller
 from ._shown import facts_html, size, table_html
-from ._snapshot import Snapshot, apply, apply_async, compact, compact_async, inspect, inspect_async, push, push_async
+from ._snapshot import (
+    Snapshot, apply, apply_async, compact, compact_async, inspect, inspect_async, push, push_async, rollback, rollback_async,
+)
 
 __all__ = [
     "Client", "ConnectionFailed", "HushError", "InputError", "NoSuchTable", "NotAllowed", "OptionError", "Plan", "Plot", "Server",
     "ServerBusy", "Snapshot", "Table", "TableInfo", "TimedOut", "Untrusted", "WrongType", "apply", "apply_async", "build", "build_async",
     "compact", "compact_async", "connect", "connect_async", "inspect", "inspect_async", "open", "open_async", "plan", "plan_async",
-    "push", "push_async", "serve", "serve_async",
+    "push", "push_async", "rollback", "rollback_async", "serve", "serve_async",
 ]
 __version__: str = _native.VERSION
 

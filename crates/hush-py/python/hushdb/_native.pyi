@@ -94,6 +94,9 @@ def apply(
 def compact(
     path: os.PathLike[str], options: str, threads: int, on_progress: Told | None = None, cancel: Cancel | None = None,
 ) -> Snapshot: ...
+def rollback(
+    path: os.PathLike[str], options: str, on_progress: Told | None = None, cancel: Cancel | None = None,
+) -> Snapshot: ...
 def inspect(path: os.PathLike[str], full: bool, cancel: Cancel | None = None) -> Snapshot: ...
 def push(
     path: os.PathLike[str], url: str, on_progress: Told | None = None, cancel: Cancel | None = None,

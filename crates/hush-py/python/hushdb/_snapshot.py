@@ -151,6 +151,15 @@ def compact(
         pathlib.Path(path), options_json(options), threads or threads_here(), teller(on_progress), given_up.get()))
 
 
+def rollback(path: str | os.PathLike[str], to: str, *, on_progress: Progress | None = None, **options: Any) -> Snapshot:
+    """Puts an epoch that `apply` and `compact` kept (keep_epochs=N) in the place of a table, in no time. The present one is kept in turn.
+
+    to: the first digits of its hash, such as the `epoch` of the Snapshot that was the table then.
+    options: sign=FILE, .., for a table that is signed.
+    """
+    return Snapshot(_native.rollback(pathlib.Path(path), options_json(options, to=to), teller(on_progress), given_up.get()))
+
+
 def push(path: str | os.PathLike[str], url: str, *, on_progress: Progress | None = None) -> str:
     """Uploads a table to an object store (s3://, gs://, az://), from which servers fetch it. Returns its epoch. If the store already has
     the table, only the changes are sent."""
@@ -170,6 +179,11 @@ async def apply_async(path: str | os.PathLike[str], changes: Any = None, **optio
 async def compact_async(path: str | os.PathLike[str], **options: Any) -> Snapshot:
     """Folds changes like `compact`, to await."""
     return await awaited(lambda: compact(path, **options))
+
+
+async def rollback_async(path: str | os.PathLike[str], to: str, **options: Any) -> Snapshot:
+    """Goes back like `rollback`, to await."""
+    return await awaited(lambda: rollback(path, to, **options))
 
 
 async def push_async(path: str | os.PathLike[str], url: str, **options: Any) -> str:

@@ -19,22 +19,19 @@ pub(crate) struct RollbackArgs {
     dir: PathBuf,
     /// Epoch to go back to: the first digits of its hash.
     #[arg(long, value_name = "EPOCH", required_unless_present = "list")]
-    to: Option<String>,
+    pub(crate) to: Option<String>,
     /// List the epochs that are kept, the oldest first, and change nothing.
     #[arg(long, conflicts_with = "to")]
     list: bool,
     #[command(flatten)]
-    update: UpdateArgs,
+    pub(crate) update: UpdateArgs,
 }
 
 pub(crate) fn run(args: RollbackArgs) -> ExitCode {
     match args.to {
-        Some(to) => {
-            let to = to.to_ascii_lowercase();
-            interrupt::exit(
-                args.update.run(&args.dir, "went back", |table, _, progress| table.rollback(&to, progress)),
-            )
-        }
+        Some(to) => interrupt::exit(
+            args.update.run(&args.dir, "went back", |table, _, progress| table.rollback(&to, progress)),
+        ),
         None => report::exit(list(&args.dir)),
     }
 }
