@@ -21,7 +21,8 @@ STEPS_SIZE = "32G"  # the table of the steps, or half of the memory
 SIZES = ["64G", "1G", "4G", "16G"]
 ONION_SIZES = ["2G", "8G"]
 PPIR_SIZES = ["8G", "256M", "16M", "4G", "1G", "64M"]  # 2^25 to 2^16 entries of 256 bytes
-# What papers measure with parameter sets or shapes of their own. PPIR looks up by CMux alone in its table 6: one column.
+# The measurements of papers with their own parameter sets and shapes. A table of one column is looked up by CMux alone, as in table 6 of
+# PPIR.
 PAPERS = [
     ("exppack-s", "1G", "--preset VIPIR_N4096_3X29"),
     ("onion", "1G", "--preset ONIONPIRV2_N4096_4X27_SEC126"),

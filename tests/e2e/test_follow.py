@@ -104,7 +104,7 @@ class FollowTest(KeyedTest):
             reader.join()
             process.stderr.close()
             process.stdout.close()
-            # What was told is in place; what follows is sent again.
+            # The lines up to the last one told are in place. The lines after it are sent again.
             done += told[-1]["lines"] if told else 0
         for change in changes:
             self.take(change)

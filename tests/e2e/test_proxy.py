@@ -102,7 +102,7 @@ class FrontDoor(HushTest):
                 # The table is looked at again every few seconds, whatever is asked.
                 sizes.add(tuple((method, path, len(body)) for method, path, body in server.requests if method == "POST"))
             self.assertEqual(len(sizes), 1, sizes)
-            # What comes at once is looked up together, and all of it is right.
+            # Requests that come at once are looked up together, and every answer is right.
             with concurrent.futures.ThreadPoolExecutor(40) as pool:
                 some = rng.sample(list(leaked), 60) + ["absent1", "absent2"]
                 self.assertEqual(list(pool.map(lambda password: times_leaked(password, api), some)),
@@ -198,12 +198,12 @@ class FrontDoor(HushTest):
                                  (203, {"name": "v7", "id": "7", "greeting": "a b!"}, "application/json"))
                 self.assertEqual(request(f"{api}/people/-1/name?greeting=")[::2], (410, b"gone"))
                 self.assertIn("has no query.greeting", request(f"{api}/people/7/name")[2].decode())
-                # A key that is none of the table's spoils no other.
+                # A key of the wrong type does not affect the keys that are looked up with it.
                 with concurrent.futures.ThreadPoolExecutor(8) as pool:
                     asked = [f"{api}/people/{key}/name?greeting=" for key in (1, "x", 2, "1.5", 3, 999)]
                     self.assertEqual([status for status, *_ in pool.map(request, asked)], [203, 400, 203, 400, 203, 203])
                 request(path)
-            # What is kept needs no server.
+            # Answers in the cache need no server.
             self.assertEqual(request(path)[0], 203)
             self.assertEqual(request(f"{api}/people/8/name?greeting=")[0], 502)
 

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hush_engine::{Backends, Progress};
+use hush_engine::{Backends, Progress, Silent};
 use hush_ingest::{Format, IngestOptions, Input, MAX_ROW_SIZE, OnDuplicate};
 use hush_protocol::{descriptor::Descriptor, schema::Column, slot::MAX_VALUE_BYTES};
 use hush_store::{
@@ -66,6 +66,9 @@ pub struct FollowedEpoch {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FollowError {
+    /// The table cannot be changed. Nothing was read.
+    #[error(transparent)]
+    Open(Box<UpdateError>),
     /// The stream cannot be read.
     #[error("the stream of changes cannot be read: {0}")]
     Read(io::Error),
@@ -132,10 +135,9 @@ pub fn follow(
     progress: &dyn Progress,
     mut told: impl FnMut(&FollowedEpoch),
 ) -> Result<(), FollowError> {
-    let opened = Update::open(dir, options.signing.clone(), &Cancel::new());
-    let apply = |source| FollowError::Apply { first: 1, last: 1, source: Box::new(source) };
-    let header = opened.map_err(apply)?.header().clone();
     let follower = Follower { dir, options, backends, progress };
+    let header = follower.with_table(|update| Ok(update.header().clone()));
+    let header = header.map_err(|source| FollowError::Open(Box::new(source)))?;
     // An epoch has at most as many changes as the table has room for.
     let room = header.changes.map_or(usize::MAX, |count| count.room as usize);
     let most = options.most.min(room.max(1));
@@ -184,6 +186,7 @@ struct Follower<'a> {
     dir: &'a Path,
     options: &'a FollowOptions,
     backends: &'a Backends,
+    /// The progress that is told when the stream has to wait, and for what.
     progress: &'a dyn Progress,
 }
 
@@ -248,13 +251,13 @@ impl Follower<'_> {
             is_stream: true,
             keep_epochs: self.options.keep_epochs,
         };
-        let apply = |update: Update| update.apply(request.clone(), self.backends, self.progress);
+        let apply = |update: Update| update.apply(request.clone(), self.backends, &Silent);
         match self.with_table(apply) {
             Err(UpdateError::Job(JobError::Build(BuildError::ChangesFull { .. }))) => {
                 self.progress.note("there is no room for more changes: making a new base first");
                 let request =
                     CompactRequest { keep_epochs: self.options.keep_epochs, ..CompactRequest::default() };
-                self.with_table(|update| update.compact(request, self.backends, self.progress))?;
+                self.with_table(|update| update.compact(request, self.backends, &Silent))?;
                 self.with_table(apply)
             }
             outcome => outcome,

@@ -29,7 +29,9 @@ pub enum JobError {
         "{} and {} both have the key \"{key}\"; {}",
         places[0],
         places[1],
-        Wording("keep one with {on-duplicate=first} or {on-duplicate=last}")
+        Wording(
+            "keep one with {on-duplicate=first} or {on-duplicate=last}, or a list of them with {on-duplicate=all}"
+        )
     )]
     DuplicateKeyOfFiles { key: String, places: Box<[Place; 2]> },
     /// An error while the input was read or its records were spooled.

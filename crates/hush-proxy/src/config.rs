@@ -16,6 +16,7 @@ use hush_client::{
 use hush_protocol::shown_url;
 use serde::Deserialize;
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use crate::template::Template;
 
@@ -332,8 +333,8 @@ impl TableSettings {
     pub(crate) fn options(&self, name: &str) -> Result<HttpOptions, ConfigError> {
         let place = |setting: &str| format!("tables.{name}.{setting}");
         let file = |path: &Option<PathBuf>| path.as_ref().map(|path| read(path)).transpose();
-        let token = file(&self.token_file)?.map(|text| {
-            let text = String::from_utf8_lossy(&text).into_owned();
+        let token = file(&self.token_file)?.map(Zeroizing::new).map(|text| {
+            let text = Zeroizing::new(String::from_utf8_lossy(&text).into_owned());
             text.parse::<BearerToken>().map_err(|reason| wrong(place("token-file"), reason))
         });
         let relay = match &self.relay {

@@ -158,8 +158,6 @@ fn follow(args: ApplyArgs) -> Result<(), Box<dyn Error>> {
         signing: update.signing()?,
     };
     let backends = backends(update.backend, threads(update.threads))?;
-    // A table that cannot follow is told before anything is read.
-    drop(Update::open(&dir, options.signing.clone(), &Cancel::new())?);
     let stop = Cancel::new();
     let asked = stop.clone();
     ctrlc::set_handler(move || asked.cancel())?;
@@ -177,7 +175,7 @@ fn follow(args: ApplyArgs) -> Result<(), Box<dyn Error>> {
     Ok(written?)
 }
 
-/// A progress of which only notes that matter for a stream are printed.
+/// A progress of which notes alone are printed.
 struct Noted;
 
 impl Progress for Noted {
@@ -186,8 +184,6 @@ impl Progress for Noted {
     fn advance(&self, _: u64) {}
 
     fn note(&self, line: &str) {
-        if !line.starts_with("read ") {
-            say!("{line}");
-        }
+        say!("{line}");
     }
 }
