@@ -107,6 +107,7 @@ fn of_columns(protocol: Protocol, lookup: Lookup, columns: usize) -> Descriptor 
         slot,
         schema: None,
         compression: None,
+        sorted: None,
         lookup,
         hint: (facts.hint_bytes > 0).then_some(hint),
         whitening: facts.is_whitened.then_some(WhiteningSeed([3; 32])),

@@ -1,5 +1,5 @@
 import { HushError } from "./error.js";
-import type { CallOptions, ConnectOptions } from "./options.js";
+import type { CallOptions, ConnectOptions, LookUpOptions } from "./options.js";
 
 /** A kind of option: its name in messages, and a test of whether a value has this kind. */
 type Rule = readonly [words: string, holds: (value: unknown) => boolean];
@@ -37,6 +37,12 @@ export const CONNECT: Rules<ConnectOptions> = {
 
 /** The kinds of the options of calls. */
 export const CALL: Rules<CallOptions> = { signal };
+
+/** The names of the rows that a look-up in a sorted table finds. */
+const ROWS = ["at-or-below", "at-or-above", "prefix", "in-range"];
+
+/** The kinds of the options of look-ups. */
+export const LOOK_UP: Rules<LookUpOptions> = { signal, rows: [`one of ${ROWS.join(", ")}`, (value) => ROWS.includes(value as string)] };
 
 /** Throws a `HushError` with code `options` if `options` has an unknown name, such as a misspelt one, or a value of the wrong kind. */
 export function check<Options extends object>(name: string, rules: Rules<Options>, options: Options): void {

@@ -1,5 +1,5 @@
 import type { Client, OpenTable } from "./wasm/hush.js";
-import { CALL, check, CONNECT } from "./check.js";
+import { CALL, check, CONNECT, LOOK_UP } from "./check.js";
 import { Driver, free } from "./driver.js";
 import { HushError, hushError } from "./error.js";
 import { module } from "./module.js";
@@ -146,7 +146,7 @@ export class Table<Fields extends object = Record<string, unknown>> {
   }
 
   /** Returns the value of a record, or null if the table has no such key. */
-  async get(key: Key, options: CallOptions = {}): Promise<Value<Fields> | null> {
+  async get(key: Key, options: LookUpOptions = {}): Promise<Value<Fields> | null> {
     const [value] = await this.getMany([key], options);
     return value ?? null;
   }
@@ -155,8 +155,8 @@ export class Table<Fields extends object = Record<string, unknown>> {
    * Returns the values of records, one for each of `keys`, in order. The server learns only how many keys there are: the values found
    * change neither the requests nor their timing.
    */
-  async getMany(keys: Iterable<Key>, options: CallOptions = {}): Promise<(Value<Fields> | null)[]> {
-    check("getMany", CALL, options);
+  async getMany(keys: Iterable<Key>, options: LookUpOptions = {}): Promise<(Value<Fields> | null)[]> {
+    check("getMany", LOOK_UP, options);
     // Both are iterable: each letter or byte would be looked up.
     if (typeof keys === "string" || keys instanceof Uint8Array) {
       throw new HushError("bad_key", "getMany takes an array of keys: getMany([key]), or get(key)");
@@ -164,7 +164,7 @@ export class Table<Fields extends object = Record<string, unknown>> {
     const table = this.#table;
     if (!table) throw closed("table");
     const wanted = Array.from(keys, wantedOf);
-    const turn = this.#turn.then(() => this.#lookUp(table, wanted, options.signal));
+    const turn = this.#turn.then(() => this.#lookUp(table, wanted, options));
     this.#turn = turn.catch(() => undefined);
     return turn;
   }
@@ -196,11 +196,11 @@ export class Table<Fields extends object = Record<string, unknown>> {
   async #lookUp(
     table: OpenTable,
     wanted: Wanted[],
-    signal: AbortSignal | undefined,
+    { signal, rows }: LookUpOptions,
   ): Promise<(Value<Fields> | null)[]> {
     try {
-      const found = await this.#driver.run(table.look_up(wanted), signal);
-      const hasFields = this.#renewed(table).fields !== null;
+      const found = await this.#driver.run(table.look_up(wanted, rows), signal);
+      const hasFields = this.#renewed(table).fields !== null || rows !== undefined;
       return (found as (Uint8Array<ArrayBuffer> | null)[]).map((bytes) => bytes && Value.of_<Fields>(bytes, hasFields));
     } catch (error) {
       const hush = hushError(error);

@@ -71,6 +71,15 @@ export interface CallOptions {
   signal?: Signal;
 }
 
+/** The options of a look-up. */
+export interface LookUpOptions extends CallOptions {
+  /**
+   * In a sorted table: the rows to find, in place of the value of the key. `fields()` of the value has the columns of the row; those of
+   * a prefix are its member `rows`, and `more` says whether there may be further ones.
+   */
+  rows?: "at-or-below" | "at-or-above" | "prefix" | "in-range";
+}
+
 /** A table in a server's list. */
 export interface TableInfo {
   name: string;

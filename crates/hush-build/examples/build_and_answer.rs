@@ -44,6 +44,7 @@ fn build(input: &OsString, column: String, out: &Path, backends: &Backends) -> R
         input: Input::from(input.as_os_str()),
         ingest: IngestOptions { key: vec![column], ..IngestOptions::default() },
         on_duplicate: OnDuplicate::Error,
+        sorted: None,
         out: out.to_owned(),
         force: false,
         options: BuildOptions { protocol: Some(Protocol::Colpack), ..BuildOptions::default() },

@@ -25,6 +25,7 @@ use crate::{
     builder::{BuildOptions, Computers, build},
     fetched,
     job_error::JobError,
+    sorted::{self, SortRequest},
 };
 
 /// The maximum number of column names that are printed for an input without keys.
@@ -47,6 +48,8 @@ pub struct JobRequest {
     pub ingest: IngestOptions,
     /// The rule for several records of one key.
     pub on_duplicate: OnDuplicate,
+    /// The rules of a sorted table; `None` if the table is not sorted.
+    pub sorted: Option<SortRequest>,
     /// The folder of the table.
     pub out: PathBuf,
     /// Whether an existing table is replaced.
@@ -71,6 +74,7 @@ pub struct Job {
     input: Input,
     ingest: IngestOptions,
     on_duplicate: OnDuplicate,
+    sorted: Option<SortRequest>,
     options: BuildOptions,
     writer: SnapshotWriter,
     cancel: Cancel,
@@ -86,13 +90,23 @@ impl Job {
     /// [`JobError::Ingest`] if the input cannot be opened or the options do not fit it.
     pub fn open(request: JobRequest, cancel: &Cancel) -> Result<Self, JobError> {
         let start = Instant::now();
-        let JobRequest { input, ingest, on_duplicate, out, force, mut options } = request;
+        let JobRequest { input, ingest, on_duplicate, sorted, out, force, mut options } = request;
         SnapshotWriter::check(&out, force)?;
         let is_elsewhere = Fetch::is_needed(&input, &ingest)?;
         let source = if is_elsewhere { None } else { Some(hush_ingest::open(&input, &ingest)?) };
         let writer = SnapshotWriter::create(&out, force)?.cancelled_by(cancel);
         options.signing = options.signing.map(|signing| signing.settled(&out)).transpose()?;
-        Ok(Self { source, input, ingest, on_duplicate, options, writer, cancel: cancel.clone(), start })
+        Ok(Self {
+            source,
+            input,
+            ingest,
+            on_duplicate,
+            sorted,
+            options,
+            writer,
+            cancel: cancel.clone(),
+            start,
+        })
     }
 
     /// Returns the phase of the job, which another thread can watch while the job runs.
@@ -124,7 +138,7 @@ impl Job {
     }
 
     fn make(self, by: Computers<'_>, progress: &Watched<'_>) -> Result<Header, JobError> {
-        let Self { source, input, ingest, on_duplicate, options, writer, .. } = self;
+        let Self { source, input, ingest, on_duplicate, sorted, mut options, writer, .. } = self;
         let read = || -> Result<_, JobError> {
             let source = match source {
                 Some(source) => source,
@@ -138,7 +152,14 @@ impl Job {
                 progress.note(&skipped.to_string());
             }
             let lists = Lists { limit: ingest.max_value_size, prefix: ingest.group_prefix, table: None };
-            Ok((spool(&input, source, writer.partial_dir(), on_duplicate, lists, progress)?, by_key))
+            let dir = writer.partial_dir();
+            let records = spool(&input, source, dir, on_duplicate, lists, progress)?;
+            Ok(match &sorted {
+                Some(sorted) => {
+                    (sorted::sorted(records, sorted, on_duplicate, &mut options, dir, progress)?, false)
+                }
+                None => (records, by_key),
+            })
         };
         let (records, by_key) = read().inspect_err(|error| {
             if matches!(error, JobError::Ingest(IngestError::DiskFull { .. })) {

@@ -10,7 +10,7 @@ use hush_store::{
 };
 use thiserror::Error;
 
-use crate::builder::BuildError;
+use crate::{builder::BuildError, sorted::SortError};
 
 /// A reason why a job made no new table. The target is unchanged.
 #[derive(Debug, Error)]
@@ -37,6 +37,9 @@ pub enum JobError {
     /// An error while the input was read or its records were spooled.
     #[error(transparent)]
     Ingest(#[from] IngestError),
+    /// An error while records were sorted.
+    #[error(transparent)]
+    Sort(#[from] SortError),
     /// An error of the table's folder.
     #[error(transparent)]
     Target(#[from] SnapshotError),

@@ -28,6 +28,7 @@
 //!     input: Input::Path(input),
 //!     ingest: IngestOptions { key: vec!["email".into()], ..IngestOptions::default() },
 //!     on_duplicate: OnDuplicate::Error,
+//!     sorted: None,
 //!     out: out.clone(),
 //!     force: false,
 //!     options: BuildOptions { protocol: Some(Protocol::Colpack), ..BuildOptions::default() },
@@ -53,7 +54,9 @@ mod mirror;
 pub mod planner;
 mod push;
 mod remote_source;
+mod sorted;
 mod update;
+mod update_error;
 
 pub use fetched::fetched;
 pub use follow::{FollowError, FollowOptions, FollowedEpoch, follow};
@@ -62,4 +65,6 @@ pub use job_error::JobError;
 pub use mirror::{MirrorError, mirror};
 pub use push::push;
 pub use remote_source::RemoteSource;
-pub use update::{ApplyRequest, CompactRequest, Update, UpdateError, Updated};
+pub use sorted::{SortError, SortRequest, SortedTable};
+pub use update::{ApplyRequest, CompactRequest, Update, Updated};
+pub use update_error::UpdateError;

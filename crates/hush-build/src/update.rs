@@ -11,16 +11,12 @@ use std::{
 
 use hush_engine::{Backends, Progress};
 use hush_ingest::{
-    IngestOptions, Input, NotCast, OnDuplicate, Record, Spool, SpooledRecords, cast_value, key_list,
-    shown_key,
+    IngestOptions, Input, OnDuplicate, Record, Spool, SpooledRecords, cast_value, key_list, shown_key,
 };
 use hush_protocol::{
-    ProtocolError,
     descriptor::{Descriptor, Lookup},
     keyword::position_key,
     schema::{Column, KEY_SEPARATOR, Schema},
-    signature::PublicKey,
-    wording::{Slot, Wording},
 };
 use hush_store::{
     cancel::Cancel,
@@ -29,7 +25,6 @@ use hush_store::{
         keep_epoch, kept_epochs, keys,
     },
 };
-use thiserror::Error;
 
 use crate::{
     JobError,
@@ -39,6 +34,8 @@ use crate::{
     },
     fetched,
     job::{Lists, Watched, spool},
+    sorted::{SortError, changes::ChangingLeaves},
+    update_error::UpdateError,
 };
 
 /// The request of an update.
@@ -82,83 +79,6 @@ pub struct Updated {
     pub seconds: f64,
 }
 
-/// A reason why an update made no new epoch. The table is unchanged.
-#[derive(Debug, Error)]
-#[expect(missing_docs, reason = "each text says what its variant is")]
-pub enum UpdateError {
-    #[error(
-        "there is nothing to change: {}",
-        Wording("name a file of changes, or one of keys to delete with {delete}")
-    )]
-    Nothing,
-    #[error(
-        "which record a change is of is not said: {}",
-        Wording("name its column, or that of the position, with {key}")
-    )]
-    NoKey,
-    #[error(
-        "the table has {part}s of the columns {}, and the changes have {part}s of the columns {}: choose the table's columns \
-         with {}, or rename the columns of the changes",
-        columns(table),
-        columns(changes),
-        Slot::Option(part)
-    )]
-    OtherColumns { part: &'static str, table: Vec<String>, changes: Vec<String> },
-    #[error(
-        "row {row} of the changes: the column {} of the table is of type {}; convert the changes, or build the table again",
-        field.column.escape_debug(),
-        field.expected
-    )]
-    OtherType { row: u64, field: NotCast },
-    /// A key of the changes is invalid in the table.
-    #[error(transparent)]
-    Key(ProtocolError),
-    #[error(
-        "no epoch whose hash begins with '{named}' is kept, or more than one: {}{}",
-        if kept.is_empty() { "none is kept" } else { "kept are " },
-        kept.join(", ")
-    )]
-    NotKept { named: String, kept: Vec<String> },
-    #[error("the epoch {named} is in place already")]
-    InPlace { named: String },
-    #[error("there is no record of the key '{key}', so that it cannot be deleted: leave it out")]
-    Absent { key: String },
-    #[error("the record of the key '{key}' is to be changed and to be deleted: decide which")]
-    ChangedAndDeleted { key: String },
-    #[error(
-        "the record of the key '{key}' is to be changed twice: {}",
-        Wording("leave one out, or keep one with {on-duplicate=first} or {on-duplicate=last}")
-    )]
-    ChangedTwice { key: String },
-    #[error("the key '{key}' is to be deleted twice: leave one out")]
-    DeletedTwice { key: String },
-    #[error("'{text}' is not a position of this table, which has records 0 to {last}")]
-    Position { text: String, last: u64 },
-    #[error(
-        "the table is signed by {publisher}, and clients that trust it take no other: {}",
-        Wording("sign the new epoch too ({sign})")
-    )]
-    Unsigned { publisher: PublicKey },
-    #[error("the table has no changes to fold into its base")]
-    NoChanges,
-    #[error("{}: cannot be read: {source}", path.display())]
-    Keys { path: PathBuf, source: io::Error },
-    /// An error of the input, of the build, or of the table's folder.
-    #[error(transparent)]
-    Job(JobError),
-}
-
-impl<E: Into<JobError>> From<E> for UpdateError {
-    fn from(error: E) -> Self {
-        Self::Job(error.into())
-    }
-}
-
-/// Returns a list of column names for a message.
-fn columns(names: &[String]) -> String {
-    if names.is_empty() { "(none)".into() } else { names.join(", ") }
-}
-
 /// A table that is about to change, with the exclusive right to change it. Dropped before it runs, an update leaves no files.
 pub struct Update {
     dir: PathBuf,
@@ -186,6 +106,9 @@ impl Update {
         header.descriptor.check().map_err(BuildError::from)?;
         if header.changes.is_none() {
             return Err(BuildError::NotUpdatable.into());
+        }
+        if header.descriptor.sorted.as_ref().is_some_and(|sorted| sorted.range.is_some()) {
+            return Err(SortError::RangesChange.into());
         }
         let signing = match (&header.descriptor.signature, signing) {
             (Some(signature), None) => {
@@ -302,7 +225,9 @@ impl Update {
         keep_epochs.map_or(Ok(()), |most| keep_epoch(&self.dir, most))?;
         let descriptor = self.descriptor().clone();
         let schema = descriptor.schema.clone().unwrap_or_default();
-        let mut all = Changes::take(&mut self.snapshot)?;
+        let before = Changes::take(&mut self.snapshot)?;
+        // In a sorted table, changes are those of rows at first.
+        let mut all = if descriptor.sorted.is_some() { Changes::default() } else { before.clone() };
         let mut changed = HashSet::new();
         if let Some(input) = changes {
             let input = fetched(&input, &ingest, self.writer.partial_dir(), progress)?;
@@ -321,9 +246,7 @@ impl Update {
                 // Keys that differ in the input may be equal in the table.
                 match (changed.insert(key.clone()), on_duplicate) {
                     (false, OnDuplicate::Error | OnDuplicate::All) => {
-                        return Err(UpdateError::ChangedTwice {
-                            key: shown_change(&key, &descriptor.lookup),
-                        });
+                        return Err(UpdateError::ChangedTwice { key: shown_change(&key, &descriptor) });
                     }
                     (false, OnDuplicate::First) => {}
                     _ => {
@@ -336,13 +259,25 @@ impl Update {
             let input = fetched(&input, &ingest, self.writer.partial_dir(), progress)?;
             let deleted = keys_to_delete(&input, &ingest, (&descriptor, &schema), &self.writer, progress)?;
             if let Some(key) = deleted.iter().find(|key| changed.contains(*key)) {
-                return Err(UpdateError::ChangedAndDeleted { key: shown_change(key, &descriptor.lookup) });
+                return Err(UpdateError::ChangedAndDeleted { key: shown_change(key, &descriptor) });
             }
-            remove(&mut all, deleted, is_stream, &descriptor.lookup, &mut self.snapshot)?;
+            remove(&mut all, deleted, is_stream, &descriptor, &mut self.snapshot)?;
         }
-        let Self { dir, writer, snapshot, signing, start, .. } = self;
+        let Self { dir, writer, mut snapshot, signing, start, .. } = self;
         let asked = descriptor.asked();
-        let header = builder::apply(&dir, snapshot, &all, signing.as_ref(), writer, backends, progress)?;
+        let mut table = None;
+        if descriptor.sorted.is_some() {
+            let kept = KeptRecords::take(&mut snapshot)?;
+            let leaves = ChangingLeaves::take(&mut snapshot, &descriptor, &kept, before)?;
+            let changed = leaves.change(&all.0, is_stream)?;
+            let changed =
+                changed.map_err(|key| UpdateError::Absent { key: shown_change(&key, &descriptor) })?;
+            kept.check()?;
+            all = changed.changes;
+            table = Some(changed.table);
+        }
+        let all = (&all, table.as_ref());
+        let header = builder::apply(&dir, snapshot, all, signing.as_ref(), writer, backends, progress)?;
         Ok(Updated::new(header, asked, start))
     }
 
@@ -377,11 +312,8 @@ impl Update {
         let changes = Changes::take(&mut snapshot)?;
         let by_key = matches!(descriptor.lookup, Lookup::Key(_));
         let kept = KeptRecords::take(&mut snapshot)?;
-        let (records, holes) = folded(&kept, changes, by_key, &writer, progress)?;
-        let records = records.with_columns(descriptor.schema.clone());
-        drop((kept, snapshot));
         let asked = descriptor.asked();
-        let options = BuildOptions {
+        let mut options = BuildOptions {
             protocol: Some(descriptor.protocol),
             preset: Some(descriptor.preset.clone()),
             filter: descriptor.lookup.keys().map(|keys| keys.filter),
@@ -394,11 +326,28 @@ impl Update {
             columns: descriptor.protocol.page().has_columns().then_some(descriptor.columns),
             force_size,
             signing,
-            // Another number of changes is another geometry.
-            previous: Some(Arc::new(Previous { keeps_geometry: room.is_none(), descriptor, changes: holes })),
+            previous: None,
+            sorted: None,
             wishes: None,
             machine: None,
         };
+        let (records, holes) = match &descriptor.sorted {
+            None => {
+                let (records, holes) = folded(&kept, changes, by_key, &writer, progress)?;
+                (records.with_columns(descriptor.schema.clone()), holes)
+            }
+            Some(_) => {
+                let leaves = ChangingLeaves::take(&mut snapshot, &descriptor, &kept, changes)?;
+                let dir = writer.partial_dir();
+                let records = leaves.compacted(&descriptor, longest, &mut options, dir)?;
+                kept.check()?;
+                (records, Changes::default())
+            }
+        };
+        drop((kept, snapshot));
+        // Another number of changes is another geometry.
+        options.previous =
+            Some(Arc::new(Previous { keeps_geometry: room.is_none(), descriptor, changes: holes }));
         let header = builder::build(&records, by_key, &header.source, &options, writer, backends, progress)?;
         Ok(Updated::new(header, asked, start))
     }
@@ -437,10 +386,7 @@ fn sorted(columns: &[Column]) -> Vec<String> {
 
 /// Refuses changes whose key columns differ from the table's. In a table by position, the position is no column of the table.
 fn check_key(changes: &Schema, table: &Schema, descriptor: &Descriptor) -> Result<(), UpdateError> {
-    match descriptor.lookup {
-        Lookup::Key(_) => check_columns("key", &changes.key, &table.key),
-        _ => Ok(()),
-    }
+    if descriptor.is_by_key() { check_columns("key", &changes.key, &table.key) } else { Ok(()) }
 }
 
 fn check_columns(part: &'static str, changes: &[Column], table: &[Column]) -> Result<(), UpdateError> {
@@ -473,6 +419,9 @@ fn read(
 /// Returns the table's key for the key columns `parts` of a row. In a table by position, it is the encoded position.
 pub(crate) fn key_of(parts: &[&[u8]], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
     let key = parts.join(&KEY_SEPARATOR);
+    if let (Some(sorted), Some(table)) = (&descriptor.sorted, &descriptor.schema) {
+        return sorted.sorted_key(table, &key).map(|key| key.to_vec()).map_err(UpdateError::Key);
+    }
     let Lookup::Position(_) = descriptor.lookup else {
         let Some(table) = &descriptor.schema else { return Ok(key) };
         return table.key(parts).map(|key| key.to_vec()).map_err(UpdateError::Key);
@@ -496,7 +445,7 @@ fn keys_to_delete(
     let mut take = |parts: &[&[u8]]| -> Result<(), UpdateError> {
         let key = key_of(parts, descriptor)?;
         match keys.replace(key) {
-            Some(key) => Err(UpdateError::DeletedTwice { key: shown_change(&key, &descriptor.lookup) }),
+            Some(key) => Err(UpdateError::DeletedTwice { key: shown_change(&key, descriptor) }),
             None => Ok(()),
         }
     };
@@ -526,10 +475,10 @@ fn remove(
     changes: &mut Changes,
     mut keys: HashSet<Vec<u8>>,
     may_be_absent: bool,
-    lookup: &Lookup,
+    descriptor: &Descriptor,
     snapshot: &mut Snapshot,
 ) -> Result<(), UpdateError> {
-    let absent = |key: &[u8]| UpdateError::Absent { key: shown_change(key, lookup) };
+    let absent = |key: &[u8]| UpdateError::Absent { key: shown_change(key, descriptor) };
     let is_deleted = |key: &Vec<u8>| changes.0.get(key).is_some_and(Option::is_none);
     if may_be_absent {
         keys.retain(|key| !is_deleted(key));
@@ -537,7 +486,7 @@ fn remove(
         return Err(absent(key));
     }
     let mut delete = |key: Vec<u8>| changes.0.insert(key, None);
-    if let Lookup::Position(_) = lookup {
+    if let Lookup::Position(_) = descriptor.lookup {
         keys.into_iter().for_each(|key| drop(delete(key)));
         return Ok(());
     }

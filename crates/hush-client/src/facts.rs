@@ -1,7 +1,6 @@
 //! The facts of a table that every door shows. A door (the command line or another language) passes these types on with the
 //! same names, in the case of its language.
 
-use hush_protocol::descriptor::Lookup;
 use serde::Serialize;
 
 use crate::Table;
@@ -46,7 +45,7 @@ impl From<&Table> for TableFacts {
             security_bits: facts.security_bits,
             records: descriptor.records,
             epoch: hex::encode(descriptor.epoch),
-            by_key: matches!(descriptor.lookup, Lookup::Key(_)),
+            by_key: descriptor.is_by_key(),
             fields: fields.map(|names| names.into_iter().map(String::from).collect()),
             linkable: facts.keys.is_some(),
             query_bytes: facts.query.total() as u64,

@@ -5,9 +5,10 @@ use std::{fmt, mem};
 use hush_protocol::{
     ProtocolError,
     column_type::PlainType,
-    descriptor::{Descriptor, Lookup},
+    descriptor::Descriptor,
     keyword::MAX_KEY_BYTES,
     schema::{Column, ColumnType, KEY_SEPARATOR, Schema},
+    sorted::found::RowMatch,
 };
 use zeroize::{Zeroize, Zeroizing};
 
@@ -20,6 +21,10 @@ pub enum Wanted {
     Columns(Vec<Vec<u8>>),
     /// The record at this position, from 0.
     Index(u64),
+    /// The rows of a sorted table that this match finds for this key. Clients are shown them as JSON ([`Sorted::find`]).
+    ///
+    /// [`Sorted::find`]: hush_protocol::sorted::Sorted::find
+    Row(RowMatch, Vec<u8>),
 }
 
 /// A column of a key in the form in which programs give it.
@@ -51,6 +56,7 @@ impl fmt::Debug for Wanted {
             Self::Key(_) => "Key(..)",
             Self::Columns(_) => "Columns(..)",
             Self::Index(_) => "Index(..)",
+            Self::Row(by, _) => return write!(f, "Row({by:?}, ..)"),
         })
     }
 }
@@ -62,7 +68,7 @@ impl Wanted {
     /// [`ProtocolError::Position`] if the position is out of range. [`ProtocolError::KeyForm`] if an integer is given for a
     /// column that is not numeric.
     pub fn of_columns(columns: Vec<KeyColumn>, descriptor: &Descriptor) -> Result<Self, ProtocolError> {
-        let is_by_key = matches!(descriptor.lookup, Lookup::Key(_));
+        let is_by_key = descriptor.is_by_key();
         if let (false, [KeyColumn::Number(number)]) = (is_by_key, &columns[..]) {
             return u64::try_from(*number).map(Self::Index).map_err(|_| ProtocolError::Position);
         }
@@ -76,27 +82,51 @@ impl Wanted {
         Ok(Self::Columns(columns.into_iter().map(KeyColumn::into_bytes).collect()))
     }
 
+    /// Returns the look-up of the rows of a sorted table that `by` finds for the same key. A position becomes a number as the key.
+    #[must_use]
+    pub fn matching(mut self, by: RowMatch) -> Self {
+        match &mut self {
+            _ if by == RowMatch::Exact => self,
+            Self::Key(key) | Self::Row(_, key) => Self::Row(by, mem::take(key)),
+            Self::Columns(parts) => Self::Row(by, parts.join(&KEY_SEPARATOR)),
+            Self::Index(index) => Self::Row(by, index.to_string().into_bytes()),
+        }
+    }
+
+    /// Returns the match and the key of a look-up in a sorted table, or `None` for a position.
+    pub(crate) fn row(&self) -> Option<(RowMatch, Zeroizing<Vec<u8>>)> {
+        let (by, key) = match self {
+            Self::Index(_) => return None,
+            Self::Key(key) => (RowMatch::Exact, key.clone()),
+            Self::Columns(parts) => (RowMatch::Exact, parts.join(&KEY_SEPARATOR)),
+            Self::Row(by, key) => (*by, key.clone()),
+        };
+        Some((by, key.into()))
+    }
+
     /// Refuses a look-up that is impossible in every table of this kind. Of the server's data, only the kind of look-up may
     /// be used here: in a batch, an error must not reveal to the server which look-up was refused.
     ///
     /// # Errors
     /// [`ProtocolError::KeyTooLong`] if the key is too long. [`ProtocolError::WrongLookup`] if a key is given for a table
-    /// by position, or the reverse.
-    pub(crate) fn check(&self, lookup: &Lookup) -> Result<(), ProtocolError> {
+    /// by position, or the reverse. [`ProtocolError::NoSuchMatch`] if the table is not sorted so that it has the match.
+    pub(crate) fn check(&self, descriptor: &Descriptor) -> Result<(), ProtocolError> {
         let length = match self {
-            Self::Key(key) => key.len(),
+            Self::Key(key) | Self::Row(_, key) => key.len(),
             Self::Columns(parts) => parts.iter().map(|part| part.len() + 1).sum::<usize>().saturating_sub(1),
             Self::Index(_) => 0,
         };
         if length > MAX_KEY_BYTES {
             return Err(ProtocolError::KeyTooLong { actual: length, max: MAX_KEY_BYTES });
         }
-        match (self, lookup) {
-            (Self::Key(_) | Self::Columns(_), Lookup::Index | Lookup::Position(_)) => {
-                Err(ProtocolError::WrongLookup { actual: "index", asked: "key" })
-            }
-            (Self::Index(_), Lookup::Key(_)) => {
+        match (self, &descriptor.sorted) {
+            (Self::Row(by, _), Some(sorted)) => sorted.check_match(*by),
+            (Self::Row(..), None) => Err(ProtocolError::NoSuchMatch { why: "the table is not sorted" }),
+            (Self::Index(_), _) if descriptor.is_by_key() => {
                 Err(ProtocolError::WrongLookup { actual: "key", asked: "index" })
+            }
+            (Self::Key(_) | Self::Columns(_), _) if !descriptor.is_by_key() => {
+                Err(ProtocolError::WrongLookup { actual: "index", asked: "key" })
             }
             _ => Ok(()),
         }
@@ -106,7 +136,7 @@ impl Wanted {
     /// table's schema does not allow.
     pub(crate) fn key(&self, schema: Option<&Schema>) -> Option<Result<Zeroizing<Vec<u8>>, ProtocolError>> {
         let parts = match self {
-            Self::Index(_) => return None,
+            Self::Index(_) | Self::Row(..) => return None,
             Self::Key(key) => schema.map_or_else(|| vec![&key[..]], |schema| schema.key_parts(key)),
             Self::Columns(parts) => parts.iter().map(|part| &part[..]).collect(),
         };
@@ -122,6 +152,7 @@ impl Drop for Wanted {
             Self::Key(key) => key.zeroize(),
             Self::Columns(parts) => parts.zeroize(),
             Self::Index(index) => index.zeroize(),
+            Self::Row(_, key) => key.zeroize(),
         }
     }
 }

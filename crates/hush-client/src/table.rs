@@ -13,6 +13,10 @@ use hush_protocol::{
     keyword::{BlockMap, FilterParams, KeyDigest, position_key},
     layout,
     ring_keys::RingKeys,
+    sorted::{
+        fences::Fences,
+        found::{RowMatch, SoughtRow},
+    },
     wire,
 };
 use zeroize::Zeroizing;
@@ -35,6 +39,8 @@ pub struct Table {
     block_map: Option<BlockMap>,
     /// The decompressor. `None` if values are not compressed.
     decompressor: Option<Decompressor>,
+    /// The fences of a sorted table.
+    fences: Option<Arc<Fences>>,
     /// Whether callers get values in the stored form.
     is_stored_form: bool,
     /// The inputs of the client's half of each segment. Evaluation keys may still be missing.
@@ -50,6 +56,8 @@ pub struct PendingLookup {
     beside: Vec<Target>,
     /// The fingerprint of the key, at the greatest length of any slot format. Empty in a table by index.
     fingerprint: Zeroizing<Vec<u8>>,
+    /// The row that is sought in the leaf, in a sorted table.
+    row: Option<LeafTarget>,
     /// The reason why the table cannot have the record, if there is one.
     refused: Option<ProtocolError>,
 }
@@ -75,17 +83,27 @@ struct Sought {
     target: Target,
     beside: Vec<Target>,
     fingerprint: Zeroizing<Vec<u8>>,
+    row: Option<LeafTarget>,
     refused: Option<ProtocolError>,
+}
+
+/// The row that a look-up in a sorted table seeks.
+struct LeafTarget {
+    sought: SoughtRow,
+    position: u64,
+    /// Whether no leaf is behind the row's leaf.
+    is_last: bool,
 }
 
 impl Table {
     /// Creates a table from its descriptor and the files that clients download, in the order of [`Descriptor::blobs`]: the
-    /// dictionary and the hints, if there are any. They are in memory or mapped, and the caller has checked their hashes.
+    /// dictionary, the fences and the hints, if there are any. They are in memory or mapped, and the caller has checked their
+    /// hashes.
     /// For a table with evaluation keys, call [`Table::use_keys`] before the first look-up.
     ///
     /// # Errors
     /// The errors of [`Acceptance::check`]. [`ClientError::Protocol`] if the descriptor is inconsistent, or a hint has a
-    /// wrong length. [`ClientError::Compression`] if the dictionary or a compressed hint is invalid.
+    /// wrong length. [`ClientError::Compression`] if the dictionary, a file of fences or a compressed hint is invalid.
     pub fn new(
         descriptor: Descriptor,
         blobs: impl IntoIterator<Item = Hint>,
@@ -100,6 +118,20 @@ impl Table {
             Some(compression) => {
                 let dictionary = hints.next().ok_or(ClientError::Compression)?;
                 Some(Decompressor::new(compression, (*dictionary).as_ref())?)
+            }
+        };
+        let fences = match &descriptor.sorted {
+            None => None,
+            Some(sorted) => {
+                let texts = sorted.files().map(|file| {
+                    let frame = hints.next().ok_or(ClientError::Compression)?;
+                    let length = usize::try_from(file.length).map_err(|_| ClientError::Compression)?;
+                    hint_of_frame((*frame).as_ref(), length)
+                });
+                let texts = texts.collect::<Result<Vec<_>, _>>()?;
+                let added = texts.get(1).map_or(&[][..], |text| text);
+                let fences = Fences::parse(&texts[0], added, descriptor.records);
+                Some(Arc::new(fences.ok_or(ClientError::Compression)?))
             }
         };
         let seed = descriptor.public_seed();
@@ -136,6 +168,7 @@ impl Table {
             changes,
             block_map,
             decompressor,
+            fences,
             is_stored_form,
             given,
             halves,
@@ -206,10 +239,10 @@ impl Table {
     /// [`ClientError::Protocol`] if the key is too long, or if a key is given for a table by position or the reverse.
     /// [`ClientError::NoKeys`] for a table with evaluation keys before [`Table::use_keys`].
     pub fn query(&self, wanted: &Wanted) -> Result<(wire::Query, PendingLookup), ClientError> {
-        let Sought { target, beside, fingerprint, refused } = self.sought(wanted)?;
+        let Sought { target, beside, fingerprint, row, refused } = self.sought(wanted)?;
         let base = self.halves.first().ok_or(ClientError::NoKeys)?;
         let (query, pending) = base.query(target, &mut Csprng::from_os());
-        Ok((query, PendingLookup { pending, beside, fingerprint, refused }))
+        Ok((query, PendingLookup { pending, beside, fingerprint, row, refused }))
     }
 
     /// Makes most of a query, and of the decoding of its answer, before the target is known.
@@ -255,17 +288,17 @@ impl Table {
         if !self.is_prepared_by(&prepared) {
             return Err(ProtocolError::OtherTable.into());
         }
-        let Sought { target, beside, fingerprint, refused } = self.sought(wanted)?;
+        let Sought { target, beside, fingerprint, row, refused } = self.sought(wanted)?;
         let base = self.halves.first().ok_or(ClientError::NoKeys)?;
         let (query, pending) = base.ask(prepared.prepared, target, &mut Csprng::from_os())?;
-        Ok((query, PendingLookup { pending, beside, fingerprint, refused }))
+        Ok((query, PendingLookup { pending, beside, fingerprint, row, refused }))
     }
 
     /// Converts a look-up that was encrypted for another epoch of the same geometry, whose query is the same, to one of this epoch.
     /// Fails with [`ClientError::Protocol`] if the key is too long, or if a key is given for a table by position or the reverse.
     pub fn adopt(&self, pending: PendingLookup, wanted: &Wanted) -> Result<PendingLookup, ClientError> {
-        let Sought { beside, fingerprint, .. } = self.sought(wanted)?;
-        Ok(PendingLookup { beside, fingerprint, ..pending })
+        let Sought { beside, fingerprint, row, .. } = self.sought(wanted)?;
+        Ok(PendingLookup { beside, fingerprint, row, ..pending })
     }
 
     /// Decodes an answer as [`Table::decoded`] does, and returns the record.
@@ -282,7 +315,8 @@ impl Table {
     /// Decodes an answer. Values of several columns become a JSON object, unless the [stored form](Table::use_stored_form) is set.
     pub fn decoded(&self, pending: &PendingLookup, answer: &[u8]) -> Decoded {
         let mut is_sound = true;
-        let found = self.value(pending, answer, &mut is_sound).and_then(|value| self.readable(value));
+        let found = self.value(pending, answer, &mut is_sound);
+        let found = found.and_then(|value| self.readable(value, pending.row.as_ref()));
         is_sound &= found.is_ok();
         let found = match &pending.refused {
             Some(refused) => Err(refused.clone().into()),
@@ -291,12 +325,25 @@ impl Table {
         Decoded { found, is_sound }
     }
 
-    /// Converts a value to the form that callers get.
-    fn readable(&self, value: Option<Zeroizing<Vec<u8>>>) -> Result<Found, ClientError> {
-        let value = match &self.decompressor {
+    /// Converts a value to the form that callers get. The value of a sorted table is a leaf, in which the row is found.
+    fn readable(
+        &self,
+        value: Option<Zeroizing<Vec<u8>>>,
+        row: Option<&LeafTarget>,
+    ) -> Result<Found, ClientError> {
+        let mut value = match &self.decompressor {
             Some(decompressor) => decompressor.value_in_even_time(value.as_ref().map(|value| &value[..]))?,
             None => value,
         };
+        if let (Some(sorted), Some(row), Some(schema)) =
+            (&self.descriptor.sorted, row, &self.descriptor.schema)
+        {
+            let leaf = value.as_ref().map_or(&[][..], |leaf| leaf);
+            value = sorted.find(schema, leaf, &row.sought, row.is_last)?;
+            if row.sought.is_shown() {
+                return Ok(value.map(|rows| rows.to_vec()));
+            }
+        }
         let (Some(value), Some(schema)) = (&value, &self.descriptor.schema) else {
             return Ok(value.map(|value| value.to_vec()));
         };
@@ -347,40 +394,55 @@ impl Table {
         })
     }
 
+    /// Returns the leaf of the row that is sought. A text that is no key of the table is sought in the first leaf, and refused.
+    fn leaf_target(&self, by: RowMatch, key: &[u8]) -> Option<(LeafTarget, Option<ProtocolError>)> {
+        let (sorted, fences) = (self.descriptor.sorted.as_ref()?, self.fences.as_ref()?);
+        let schema = self.descriptor.schema.as_ref()?;
+        let (sought, refused) = match sorted.sought(schema, by, key) {
+            Ok(sought) => (sought, None),
+            Err(error) => (SoughtRow::default(), Some(error)),
+        };
+        let leaf = fences.leaf_of(sought.key());
+        let position = fences.position(leaf);
+        Some((LeafTarget { sought, position, is_last: leaf + 1 == fences.len() }, refused))
+    }
+
     fn sought(&self, wanted: &Wanted) -> Result<Sought, ProtocolError> {
-        wanted.check(&self.descriptor.lookup)?;
+        wanted.check(&self.descriptor)?;
         let records = self.descriptor.records;
-        let mut refused = None;
-        let key = match wanted.key(self.descriptor.schema.as_ref()) {
-            Some(Ok(key)) => key,
-            Some(Err(error)) => {
-                refused = Some(error);
-                Zeroizing::default()
-            }
-            None => Zeroizing::default(),
+        let (row, mut refused) = match wanted.row().and_then(|(by, key)| self.leaf_target(by, &key)) {
+            Some((row, refused)) => (Some(row), refused),
+            None => (None, None),
         };
-        let position;
-        let key: &[u8] = match wanted {
-            Wanted::Key(_) | Wanted::Columns(_) => &key,
-            &Wanted::Index(index) => {
-                if index >= records {
-                    refused = Some(ProtocolError::IndexOutOfRange { index, last: records - 1 });
+        let mut key = Zeroizing::default();
+        let mut index = row.as_ref().map(|row| row.position);
+        match wanted {
+            _ if row.is_some() => {}
+            &Wanted::Index(wanted) => {
+                if wanted >= records {
+                    refused = Some(ProtocolError::IndexOutOfRange { index: wanted, last: records - 1 });
                 }
-                let present = if refused.is_some() { 0 } else { index };
-                if self.block_map.is_none() {
-                    let (block, column) = layout::index_position(&self.facts().shape, present);
-                    let target = Target { columns: vec![(column as u32, 1)], block };
-                    let fingerprint = Zeroizing::default();
-                    return Ok(Sought { target, beside: Vec::new(), fingerprint, refused });
-                }
-                position = Zeroizing::new(position_key(present));
-                &position[..]
+                index = Some(if refused.is_some() { 0 } else { wanted });
             }
-        };
+            wanted => match wanted.key(self.descriptor.schema.as_ref()) {
+                Some(Ok(own)) => key = own,
+                Some(Err(error)) => refused = Some(error),
+                None => {}
+            },
+        }
+        if let Some(index) = index {
+            if self.block_map.is_none() {
+                let (block, column) = layout::index_position(&self.facts().shape, index);
+                let target = Target { columns: vec![(column as u32, 1)], block };
+                let fingerprint = Zeroizing::default();
+                return Ok(Sought { target, beside: Vec::new(), fingerprint, row, refused });
+            }
+            key = Zeroizing::new(position_key(index).to_vec());
+        }
         let (Some(lookup), Some(block_map)) = (self.descriptor.lookup.keys(), &self.block_map) else {
             return Err(ProtocolError::WrongLookup { actual: "index", asked: "key" });
         };
-        let digest = KeyDigest::new(&lookup.seed, key)?;
+        let digest = KeyDigest::new(&lookup.seed, &key)?;
         let block = block_map.block_of(&digest);
         let filter = FilterParams { kind: lookup.filter, slots: self.facts().shape.columns };
         let columns = filter.support(&digest, block_map.seeds[block]);
@@ -394,7 +456,7 @@ impl Table {
             Target { columns: columns.clone(), block }
         });
         let beside = beside.collect();
-        Ok(Sought { target: Target { columns, block }, beside, fingerprint, refused })
+        Ok(Sought { target: Target { columns, block }, beside, fingerprint, row, refused })
     }
 }
 

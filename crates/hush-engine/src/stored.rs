@@ -6,7 +6,8 @@ use hush_ops::tiling::DbBytes;
 use hush_protocol::{
     any_page::{SegmentParams, TableParams},
     descriptor::{BlobRef, Descriptor},
-    facts::{DICTIONARY_FILE, HINT_FILE},
+    facts::{ADDED_FENCES_FILE, DICTIONARY_FILE, FENCES_FILE, HINT_FILE},
+    sorted::Sorted,
 };
 use hush_store::snapshot::{FileEntry, ResidentFile, Snapshot, StoredFile, Verified, Verify, segment_file};
 
@@ -91,6 +92,11 @@ impl Stored {
         if let Some(compression) = &self.descriptor.compression {
             let BlobRef { blake3: hash, bytes } = compression.dictionary;
             blobs.push(Blob::new(hash, self.snapshot.take_file(DICTIONARY_FILE)?.into_file(), bytes));
+        }
+        let sorted = self.descriptor.sorted.iter().flat_map(Sorted::files);
+        for (file, name) in sorted.zip([FENCES_FILE, ADDED_FENCES_FILE]) {
+            let BlobRef { blake3: hash, bytes } = file.blob;
+            blobs.push(Blob::new(hash, self.snapshot.take_file(name)?.into_file(), bytes));
         }
         for (segment, (hint, _)) in self.descriptor.given().enumerate() {
             let Some(hint) = hint else { continue };

@@ -59,7 +59,7 @@ pub use source::{LongField, Progress, ProgressUnit, Source, Summary, open};
 pub(crate) use source::{Reader, open_file, open_one, scheme};
 pub use spool::{
     MAX_RECORDS, OnDuplicate, Spool, UnknownOnDuplicate,
-    compress::{Compressor, compress_slots},
+    compress::{Compressor, compress_slots, text_of_frame},
     lists::{elements_of, grouped},
     spooled::SpooledRecords,
 };

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use hush_client::{self as client, Wanted};
-use hush_protocol::{ProtocolError, descriptor::Descriptor};
+use hush_protocol::{ProtocolError, descriptor::Descriptor, sorted::found::RowMatch};
 
 /// Which record is looked up.
 #[derive(Clone, PartialEq, Eq, uniffi::Enum)]
@@ -19,6 +19,33 @@ pub enum Key {
     Index(u64),
     /// The record with a key of these columns, in the order of the table.
     Columns(Vec<KeyColumn>),
+    /// Rows of a sorted table, found by this text. The value is JSON: an object of the row's columns; for a prefix an object of
+    /// such `rows` and of `more`, whether there may be further ones.
+    Rows(Rows, String),
+}
+
+/// The rows of a sorted table that a look-up finds.
+#[derive(Clone, Copy, PartialEq, Eq, uniffi::Enum)]
+pub enum Rows {
+    /// The last row at or before the key.
+    AtOrBelow,
+    /// The first row at or behind the key.
+    AtOrAbove,
+    /// The rows whose keys begin with the text.
+    Prefix,
+    /// The smallest range that has the key.
+    InRange,
+}
+
+impl Rows {
+    fn of_client(self) -> RowMatch {
+        match self {
+            Self::AtOrBelow => RowMatch::AtOrBelow,
+            Self::AtOrAbove => RowMatch::AtOrAbove,
+            Self::Prefix => RowMatch::Prefix,
+            Self::InRange => RowMatch::InRange,
+        }
+    }
 }
 
 /// A column of a key.
@@ -53,6 +80,7 @@ impl Key {
         let columns = match self {
             Self::Text(text) => return Ok(Wanted::Key(text.into_bytes())),
             Self::Bytes(bytes) => return Ok(Wanted::Key(bytes)),
+            Self::Rows(rows, key) => return Ok(Wanted::Row(rows.of_client(), key.into_bytes())),
             Self::Number(number) => vec![client::KeyColumn::Number(number.into())],
             Self::Index(number) => vec![client::KeyColumn::Number(number.into())],
             Self::Columns(columns) => columns.into_iter().map(KeyColumn::of_client).collect(),

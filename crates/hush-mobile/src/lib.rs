@@ -16,7 +16,7 @@ mod thread;
 pub use client::Client;
 pub use error::HushError;
 pub use facts::{Facts, TableInfo};
-pub use key::{Key, KeyColumn};
+pub use key::{Key, KeyColumn, Rows};
 pub use observer::{Event, Observer, ObserverError};
 pub use options::Options;
 pub use stats::{Seconds, Stats};

@@ -42,6 +42,8 @@ pub enum ProtocolError {
         if *actual == "index" { ": give the number of the record, from 0" } else { "" }
     )]
     WrongLookup { actual: &'static str, asked: &'static str },
+    #[error("the table has no such look-up: {why}")]
+    NoSuchMatch { why: &'static str },
     #[error("invalid table descriptor: {0}")]
     Descriptor(String),
     #[error("a key is {actual} bytes, at most {max} are allowed")]
@@ -76,7 +78,7 @@ impl ProtocolError {
     pub fn code(&self) -> Code {
         match self {
             Self::KeyTooLong { .. } => Code::KeyTooLong,
-            Self::WrongLookup { .. } => Code::WrongLookup,
+            Self::WrongLookup { .. } | Self::NoSuchMatch { .. } => Code::WrongLookup,
             Self::KeyColumns { .. } | Self::KeyForm { .. } | Self::Position => Code::BadKey,
             Self::IndexOutOfRange { .. } => Code::IndexOutOfRange,
             _ => Code::BadAnswer,

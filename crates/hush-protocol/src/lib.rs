@@ -7,7 +7,7 @@
 //! * `tables/`: the description of a table: [`descriptor`], [`facts`], [`layout`], [`schema`], [`presets`] and others.
 //! * `hosting/`: tables on a backend ([`hosted`]), split into [`share`]s.
 //! * `slots/`: the target of a look-up and the bytes that it finds: [`slot`], [`fields`], [`symbols`] and others.
-//! * [`keyword`]: look-ups by key, over every protocol.
+//! * [`keyword`]: look-ups by key, over every protocol. [`sorted`]: neighbours, prefixes and ranges, over look-ups by position.
 //! * [`wire`]: messages and their checks.
 //! * `trust/`: the signature of a table's publisher ([`signature`]), and messages through a relay ([`ohttp`]).
 //! * [`Code`]: the kinds of errors, each with its [`Remedy`]. [`wording`]: the names of options in error messages.
@@ -25,6 +25,7 @@ pub mod page;
 mod pages;
 pub mod registry;
 mod slots;
+pub mod sorted;
 mod tables;
 mod trust;
 pub mod wire;

@@ -49,6 +49,8 @@ pub(crate) struct TableSettings {
     /// Whether keys are positions.
     #[serde(default)]
     pub(crate) index: bool,
+    /// The rows of a sorted table that a key finds, as a [`RowMatch`](hush_protocol::sorted::found::RowMatch).
+    pub(crate) rows: Option<String>,
     token_file: Option<PathBuf>,
     ca_cert: Option<PathBuf>,
     relay: Option<String>,

@@ -10,11 +10,15 @@ use hush_client::{
     Wanted,
     http::{Answers, CallOptions, HttpClient, HttpError, HttpOptions, HttpTable},
 };
-use hush_protocol::{Code, keyword::MAX_KEY_BYTES};
+use hush_protocol::{
+    Code,
+    keyword::MAX_KEY_BYTES,
+    sorted::found::{RowMatch, UnknownRowMatch},
+};
 use tokio::sync::oneshot;
 use zeroize::Zeroizing;
 
-use crate::config::{ConfigError, TableSettings};
+use crate::config::{ConfigError, TableSettings, wrong};
 
 /// A record: its value, or `None` if the table does not have the key.
 pub(crate) type FoundRecord = Option<Zeroizing<Vec<u8>>>;
@@ -61,12 +65,16 @@ struct WaitingLookup {
 pub(crate) struct PrivateTable {
     queue: SyncSender<WaitingLookup>,
     is_index: bool,
+    by: RowMatch,
 }
 
 impl PrivateTable {
     /// Starts the thread of a table, which opens it at once. A server that does not answer yet is asked again with each look-up.
     pub(crate) fn start(name: &str, settings: &TableSettings) -> Result<Self, ConfigError> {
         let options = settings.options(name)?;
+        let by = settings.rows.as_deref().unwrap_or("exact").parse();
+        let by =
+            by.map_err(|error: UnknownRowMatch| wrong(format!("tables.{name}.rows"), error.to_string()))?;
         let (queue, waiting) = sync_channel(MOST_WAITING);
         let asker = Asker {
             name: name.to_owned(),
@@ -77,7 +85,7 @@ impl PrivateTable {
             open: None,
         };
         thread::spawn(move || asker.run(&waiting));
-        Ok(Self { queue, is_index: settings.index })
+        Ok(Self { queue, is_index: settings.index, by })
     }
 
     /// Looks a key up.
@@ -93,6 +101,7 @@ impl PrivateTable {
                 Wanted::Index(number.ok_or_else(|| NoAnswer::Key("the key is no position".into()))?)
             }
         };
+        let wanted = wanted.matching(self.by);
         let (reply, answer) = oneshot::channel();
         self.queue.try_send(WaitingLookup { wanted, reply }).map_err(|error| match error {
             TrySendError::Full(_) => NoAnswer::Busy,

@@ -21,7 +21,7 @@ use crate::{
     arrow::{self, ArrowStream},
     error::{Code, raised},
     interrupt::{Cancel, interruptible},
-    lookup::{self, Form, wanted},
+    lookup::{self, Form, SoughtRows, wanted},
 };
 
 /// A server.
@@ -216,17 +216,19 @@ pub(crate) fn in_flight(py: Python<'_>, most: Option<usize>) -> PyResult<Option<
 
 #[pymethods]
 impl RemoteTable {
-    #[pyo3(signature = (keys, max_in_flight=None, cancel=None))]
+    #[pyo3(signature = (keys, max_in_flight=None, cancel=None, rows=None))]
     fn get_many<'py>(
         &self,
         py: Python<'py>,
         keys: Vec<Bound<'py, PyAny>>,
         max_in_flight: Option<usize>,
         cancel: Option<&Bound<'py, Cancel>>,
+        rows: Option<&str>,
     ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-        let keys = wanted(py, &keys, &self.told().form)?;
+        let rows = SoughtRows::of(py, rows)?;
+        let keys = wanted(py, &keys, &rows, &self.told().form)?;
         let (found, form) = self.look_up(py, keys, max_in_flight, &Cancel::of(cancel))?;
-        lookup::found(py, found, &form)
+        lookup::found(py, found, &rows, &form)
     }
 
     /// Prepares queries. Returns how many are ready.

@@ -19,7 +19,7 @@ use crate::{
     client::{as_dicts, in_flight},
     error::{Code, CodedError, failed, raised},
     interrupt::{Cancel, interruptible},
-    lookup::{self, Form, wanted},
+    lookup::{self, Form, SoughtRows, wanted},
 };
 
 /// A table that is open here. Its queries are encrypted, answered and decrypted as over a network.
@@ -117,18 +117,20 @@ impl LocalTable {
         Ok(Self(Arc::new(open)))
     }
 
-    #[pyo3(signature = (keys, max_in_flight=None, cancel=None))]
+    #[pyo3(signature = (keys, max_in_flight=None, cancel=None, rows=None))]
     fn get_many<'py>(
         &self,
         py: Python<'py>,
         keys: Vec<Bound<'py, PyAny>>,
         max_in_flight: Option<usize>,
         cancel: Option<&Bound<'py, Cancel>>,
+        rows: Option<&str>,
     ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+        let rows = SoughtRows::of(py, rows)?;
         let form = Form::of(&self.0.client);
-        let keys = wanted(py, &keys, &form)?;
+        let keys = wanted(py, &keys, &rows, &form)?;
         let found = self.look_up(py, keys, max_in_flight, &Cancel::of(cancel))?;
-        lookup::found(py, found, &form)
+        lookup::found(py, found, &rows, &form)
     }
 
     /// Returns the name of the only column of the key, if there is one.

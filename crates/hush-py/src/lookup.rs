@@ -2,9 +2,9 @@
 
 use hush_client::{Found, Table, Wanted};
 use hush_protocol::{
-    descriptor::Lookup,
     fields::Field,
     schema::{Column, Schema},
+    sorted::found::{RowMatch, UnknownRowMatch},
 };
 use pyo3::{
     prelude::*,
@@ -23,7 +23,7 @@ pub(crate) struct Form {
 impl Form {
     pub(crate) fn of(table: &Table) -> Self {
         let descriptor = table.descriptor();
-        let by_key = matches!(descriptor.lookup, Lookup::Key(_));
+        let by_key = descriptor.is_by_key();
         Self { by_key, schema: descriptor.schema.clone().unwrap_or_default() }
     }
 
@@ -39,17 +39,32 @@ impl Form {
     }
 }
 
+/// The rows of a sorted table that a call finds, in place of values.
+pub(crate) struct SoughtRows(RowMatch);
+
+impl SoughtRows {
+    pub(crate) fn of(py: Python<'_>, name: Option<&str>) -> PyResult<Self> {
+        let by = name.unwrap_or("exact").parse();
+        by.map(Self).map_err(|error: UnknownRowMatch| raised(py, Code::Options, format!("rows: {error}")))
+    }
+}
+
 /// Keys as Python has them: `hushdb._values` makes a position of each, or the bytes of its columns.
-pub(crate) fn wanted(py: Python<'_>, keys: &[Bound<'_, PyAny>], form: &Form) -> PyResult<Vec<Wanted>> {
+pub(crate) fn wanted(
+    py: Python<'_>,
+    keys: &[Bound<'_, PyAny>],
+    &SoughtRows(by): &SoughtRows,
+    form: &Form,
+) -> PyResult<Vec<Wanted>> {
     let kinds = form.by_key.then(|| types(&form.schema.key));
     let convert = py.import("hushdb._values")?.getattr("key")?;
     keys.iter()
         .map(|key: &Bound<'_, PyAny>| {
             let made = convert.call1((key, kinds.clone(), form.schema.key_text()))?;
             if let Ok(parts) = made.cast::<PyTuple>() {
-                return Ok(Wanted::Columns(parts.extract::<Vec<Vec<u8>>>()?));
+                return Ok(Wanted::Columns(parts.extract::<Vec<Vec<u8>>>()?).matching(by));
             }
-            made.extract().map(Wanted::Index).map_err(|_| {
+            made.extract().map(|index| Wanted::Index(index).matching(by)).map_err(|_| {
                 raised(py, Code::BadKey, "a position is a whole number from 0, and less than 2^64")
             })
         })
@@ -72,6 +87,7 @@ fn types(columns: &[Column]) -> Vec<String> {
 pub(crate) fn found<'py>(
     py: Python<'py>,
     found: Vec<Found>,
+    &SoughtRows(by): &SoughtRows,
     form: &Form,
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
     let schema = &form.schema;
@@ -83,6 +99,11 @@ pub(crate) fn found<'py>(
             objects.push(None);
             continue;
         };
+        if by != RowMatch::Exact {
+            let text = PyBytes::new(py, &value);
+            objects.push(Some(py.import("json")?.call_method1("loads", (text,))?));
+            continue;
+        }
         let Some(names) = schema.fields() else {
             let bytes = if schema.value.is_empty() { Ok(value) } else { schema.readable(&value) };
             let bytes = bytes.map_err(|error| raised(py, Code::BadAnswer, error))?;

@@ -6,7 +6,11 @@ use hush_client::{
     Choices, Found, KeyColumn, TableFacts, Wanted,
     session::{Server, ServerUrl, Session, SessionError, SessionOptions, kept_keys::RECORD_BYTES},
 };
-use hush_protocol::{Code, descriptor::Descriptor};
+use hush_protocol::{
+    Code,
+    descriptor::Descriptor,
+    sorted::found::{RowMatch, UnknownRowMatch},
+};
 use js_sys::{Array, BigInt, Uint8Array};
 use serde::Serialize;
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
@@ -180,14 +184,16 @@ impl OpenTable {
     }
 
     /// Looks records up. Bytes are a key, an array is the columns of a key, each bytes or a bigint, and a bigint is the only column
-    /// of a key or a position. The result is an array of bytes or null, one of each. Throws an error without randomness, for a key
-    /// that does not fit the table, and while other look-ups are under way.
-    pub fn look_up(&mut self, wanted: Array) -> Result<Work, JsValue> {
+    /// of a key or a position. `rows` is the match in a sorted table, if there is one. The result is an array of bytes or null, one
+    /// of each. Throws an error without randomness, for a key that does not fit the table, and while other look-ups are under way.
+    pub fn look_up(&mut self, wanted: Array, rows: Option<String>) -> Result<Work, JsValue> {
         randomness()?;
         let mut place = self.session.borrow_mut();
         let descriptor = place.as_ref().ok_or_else(busy)?.table().descriptor();
-        let wanted =
-            wanted.iter().map(|one| self::wanted(&one, descriptor)).collect::<Result<Vec<_>, _>>()?;
+        let by = rows.as_deref().unwrap_or("exact").parse();
+        let by: RowMatch = by.map_err(|error: UnknownRowMatch| refused(Code::Options, &error.to_string()))?;
+        let wanted = wanted.iter().map(|one| Ok(self::wanted(&one, descriptor)?.matching(by)));
+        let wanted = wanted.collect::<Result<Vec<_>, JsValue>>()?;
         let session = place.take().ok_or_else(busy)?;
         let place = self.session.clone();
         Ok(Work::new(&self.host, session.into_look_up(wanted), move |(session, found)| {

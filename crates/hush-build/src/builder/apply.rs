@@ -4,17 +4,19 @@ use std::{borrow::Cow, path::Path};
 
 use hush_engine::Progress;
 use hush_ingest::{Compressor, IngestError, shown_key};
-use hush_protocol::descriptor::{Lookup, Role};
+use hush_protocol::descriptor::{Descriptor, Lookup, Role};
 use hush_store::snapshot::{
-    CHANGES_FILE, Changes, DICTIONARY_FILE, Header, Snapshot, SnapshotWriter, segment_of,
+    ADDED_FENCES_FILE, CHANGES_FILE, Changes, DICTIONARY_FILE, Header, Snapshot, SnapshotWriter, segment_of,
 };
 
 use crate::builder::{
-    BuildError, Computers, Signing, WRITTEN_BY, hints, layout::delta::ChangeLayout, sign::seal,
+    BuildError, Computers, Signing, WRITTEN_BY, hints, layout::delta::ChangeLayout, sign::seal, write_fences,
 };
+use crate::sorted::SortedTable;
 
 /// Makes a new epoch of the table in `dir`, which is open as `snapshot`. `changes` are all changes since the base was made,
-/// including those of the last epoch. `writer` replaces the old epoch with the new one.
+/// including those of the last epoch; in a sorted table they are of leaves, and `sorted` is its new description. `writer` replaces
+/// the old epoch with the new one.
 ///
 /// # Errors
 /// [`BuildError::NotUpdatable`] if the table has no room for changes; [`BuildError::ChangesFull`],
@@ -22,7 +24,7 @@ use crate::builder::{
 pub fn apply<'a>(
     dir: &Path,
     mut snapshot: Snapshot,
-    changes: &Changes,
+    (changes, sorted): (&Changes, Option<&SortedTable>),
     signing: Option<&Signing>,
     writer: SnapshotWriter,
     by: impl Into<Computers<'a>>,
@@ -37,7 +39,7 @@ pub fn apply<'a>(
     let first = 1 + descriptor.tiers();
     let Some(lookup) = descriptor.lookup.keys() else { return Err(BuildError::NotUpdatable) };
     let longest = descriptor.slot.max_value_bytes as usize;
-    let key = |key| shown_change(key, &descriptor.lookup);
+    let key = |key| shown_change(key, descriptor);
     // Clients refuse values that are longer than the table states, also where they become short when they are compressed.
     let uncompressed = descriptor.compression.as_ref().map(|own| own.max_value_bytes as usize);
     if let Some((name, bytes)) = longer(changes, uncompressed.unwrap_or(longest)) {
@@ -62,7 +64,8 @@ pub fn apply<'a>(
     };
     let laid = delta.lay_out(&params, first, &shapes, longest, &writer)?;
 
-    header.files.retain(|file| file.name != CHANGES_FILE && segment_of(&file.name).0 < first);
+    let is_new = |name: &str| name == CHANGES_FILE || name == ADDED_FENCES_FILE;
+    header.files.retain(|file| !is_new(&file.name) && segment_of(&file.name).0 < first);
     for file in &header.files {
         writer.take_file(dir, file)?;
     }
@@ -74,6 +77,12 @@ pub fn apply<'a>(
     }
     hints(descriptor, first, &mut header.files, &writer, by, progress)?;
     header.files.push(writer.keep_changes(changes)?);
+    if let Some(table) = sorted {
+        if table.sorted.added.is_some() {
+            header.files.push(write_fences(ADDED_FENCES_FILE, &table.fences, &writer)?);
+        }
+        descriptor.sorted = Some(table.sorted.clone());
+    }
     seal(descriptor, signing, dir)?;
     header.changes = Some(changes.count(count.room));
     header.written_by = WRITTEN_BY.into();
@@ -88,8 +97,11 @@ fn longer(changes: &Changes, longest: usize) -> Option<(&Vec<u8>, usize)> {
 }
 
 /// Returns the key of a change for a message. In a table by position, it is the position.
-pub(crate) fn shown_change(key: &[u8], lookup: &Lookup) -> String {
-    match (lookup, <[u8; 8]>::try_from(key)) {
+pub(crate) fn shown_change(key: &[u8], descriptor: &Descriptor) -> String {
+    if let Some(sorted) = &descriptor.sorted {
+        return sorted.order.decode(key).unwrap_or_else(|| shown_key(key));
+    }
+    match (&descriptor.lookup, <[u8; 8]>::try_from(key)) {
         (Lookup::Position(_), Ok(position)) => u64::from_le_bytes(position).to_string(),
         _ => shown_key(key),
     }

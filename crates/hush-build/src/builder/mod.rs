@@ -21,8 +21,8 @@ use hush_protocol::{
     wording::Wording,
 };
 use hush_store::snapshot::{
-    Changes, DB_FILE, DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, Identity, SnapshotWriter, State,
-    segment_file,
+    Changes, DB_FILE, DICTIONARY_FILE, FENCES_FILE, FORMAT_VERSION, FileEntry, Header, Identity,
+    SnapshotWriter, State, segment_file,
 };
 
 use crate::planner;
@@ -152,8 +152,19 @@ fn lay_out(
         state.files.push(file.finish()?);
         state.descriptor.compression = Some(compress::described(records, options.longest.unwrap_or(0), blob));
     }
+    if let Some(table) = &options.sorted {
+        state.files.push(write_fences(FENCES_FILE, &table.fences, writer)?);
+        state.descriptor.sorted = Some(table.sorted.clone());
+    }
     writer.save(&state)?;
     Ok(state)
+}
+
+/// Writes a file of fences.
+fn write_fences(name: &str, fences: &[u8], writer: &SnapshotWriter) -> Result<FileEntry, BuildError> {
+    let mut file = writer.create_mapped(name, fences.len())?;
+    file.bytes().copy_from_slice(fences);
+    Ok(file.finish()?)
 }
 
 /// Computes the files that derive from the hints of segment `first` and later segments, on one of the backends. Their databases

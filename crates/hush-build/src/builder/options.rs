@@ -13,7 +13,10 @@ use hush_protocol::{
 use hush_store::snapshot::Changes;
 
 use super::{BuildError, Signing};
-use crate::planner::{Machine, Wishes};
+use crate::{
+    planner::{Machine, Wishes},
+    sorted::SortedTable,
+};
 
 /// The options of a build. `None` leaves the choice to the program.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct BuildOptions {
     pub changes: Option<ChangeRoom>,
     /// The table whose changes are folded into this one.
     pub previous: Option<Arc<Previous>>,
+    /// The description of a sorted table, whose records are leaves; `None` if the table is not sorted.
+    pub sorted: Option<Arc<SortedTable>>,
     /// The table has room for values of up to this length in bytes, even if no value is that long.
     pub longest: Option<usize>,
     /// The bytes of a fingerprint, 1 to 16. An absent key is taken for present with probability `256^-bytes`.
@@ -61,6 +66,7 @@ impl Default for BuildOptions {
             compress: Compress::None,
             changes: None,
             previous: None,
+            sorted: None,
             longest: None,
             fingerprint_bytes: 8,
             columns: None,
@@ -113,6 +119,11 @@ impl ChangeRoom {
             Self::Auto => records.div_ceil(RECORDS_A_CHANGE).max(LEAST_ROOM),
             Self::For(changes) => changes,
         }
+    }
+
+    /// Returns room for no more changes than a table of this many records can have at once.
+    pub(crate) fn at_most(self, records: usize) -> Self {
+        Self::For(self.changes(records).min(records))
     }
 }
 

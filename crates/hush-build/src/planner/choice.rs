@@ -1,10 +1,10 @@
 //! The choice of a table: makes offers from lengths, and chooses the one that is built.
 
-use hush_engine::{Bytes, Progress};
+use hush_engine::{Bytes, Progress, Silent};
 use hush_store::snapshot::Choice;
 
 use super::{Linkable, Machine, Offer, Records, Wishes, offers::plans};
-use crate::builder::{BuildError, BuildOptions, Lengths, Plan};
+use crate::builder::{BuildError, BuildOptions, Lengths, Plan, Tiers};
 
 /// Returns every table that the records could have, within the choice that `options` leave and the budgets of `wishes`. The best
 /// is first.
@@ -49,6 +49,43 @@ pub(crate) fn choose(
         next: next.map(|next| format!("{}: {}", next.protocol, described(&next, wishes))),
     });
     Ok(plan)
+}
+
+/// The bytes of a leaf's fence that clients download: what the keys of a large table differ in, compressed.
+const FENCE_BYTES: u64 = 6;
+
+/// Returns the size of leaves, of `sizes` (a number of leaves and the bytes of one), whose best table suits `options` best. Returns
+/// `None` if there is no size.
+///
+/// # Errors
+/// The error of the last size, if there is no table of any.
+pub(crate) fn best_leaf(
+    sizes: Vec<(usize, usize)>,
+    options: &BuildOptions,
+) -> Result<Option<usize>, BuildError> {
+    let wishes = &options.wishes.unwrap_or_default();
+    let machine = options.machine.as_deref().unwrap_or(Machine::reference());
+    let options = BuildOptions { tiers: Tiers::AtMost(1), ..options.clone() };
+    let mut best: Option<(f64, usize)> = None;
+    let mut failed = None;
+    for (leaves, leaf_bytes) in sizes {
+        let lengths = Lengths::counted([(leaf_bytes, leaves)]);
+        match ranked(&lengths, false, &options, wishes, machine, &Silent) {
+            Ok(ranked) => {
+                let mut offer = ranked.into_iter().next().expect("some are within the budgets").0;
+                offer.setup_bytes_down += FENCE_BYTES * leaves as u64;
+                let score = wishes.score(&offer, machine.threads);
+                if best.is_none_or(|(least, _)| score < least) {
+                    best = Some((score, leaf_bytes));
+                }
+            }
+            Err(error) => failed = Some(error),
+        }
+    }
+    match (best, failed) {
+        (None, Some(error)) => Err(error),
+        (best, _) => Ok(best.map(|(_, leaf_bytes)| leaf_bytes)),
+    }
 }
 
 /// Returns the tables within the budgets, the best first. There is at least one.
@@ -97,7 +134,6 @@ fn described(offer: &Offer, wishes: &Wishes) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hush_engine::Silent;
     use hush_protocol::Protocol;
 
     use super::*;

@@ -15,8 +15,8 @@ mod records;
 mod spreads;
 mod wishes;
 
-pub(crate) use choice::choose;
 pub use choice::offers;
+pub(crate) use choice::{best_leaf, choose};
 pub use cluster::{ClusterWishes, Layout, LayoutError, Node, Placed, Stages, layouts, part_bytes};
 pub use machine::{Machine, Times, Timing};
 pub use network::{Network, SendWindow};

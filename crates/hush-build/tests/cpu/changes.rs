@@ -244,6 +244,7 @@ fn changes_of_other_columns_are_refused() {
             input: input("rows.csv", &format!("email,name\n{rows}")),
             ingest,
             on_duplicate: OnDuplicate::Error,
+            sorted: None,
             out: out.clone(),
             force: false,
             options: Wanted { by_key, records: 100, columns: 20, ..ONE }.options(),

@@ -52,6 +52,7 @@ impl Place {
             input: Input::Path(self.input()),
             ingest: IngestOptions { key, value: vec!["v".into()], ..IngestOptions::default() },
             on_duplicate: OnDuplicate::Error,
+            sorted: None,
             out: self.target(),
             force: true,
             options: Wanted::by_index(protocol, RECORDS, 300, 8).options(),
@@ -308,6 +309,7 @@ fn a_job_tells_how_many_rows_it_has_read_and_where_a_field_is_long() {
     let request = JobRequest {
         input: Input::Path(input),
         on_duplicate: OnDuplicate::First,
+        sorted: None,
         ..place.request(Protocol::Simple, true)
     };
     let notes = Notes(Mutex::default());

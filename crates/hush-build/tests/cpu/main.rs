@@ -15,4 +15,5 @@ mod memory;
 mod parts;
 mod resume;
 mod shapes;
+mod sorted;
 mod tiers;

@@ -180,7 +180,7 @@ impl Folder {
         let (table, silent) = (self.table(), &Silent);
         let writer = SnapshotWriter::create(&table, true).unwrap();
         let snapshot = Snapshot::open(&table, Verify::Full).unwrap();
-        let header = apply(&table, snapshot, &changes, None, writer, backends, silent)?;
+        let header = apply(&table, snapshot, (&changes, None), None, writer, backends, silent)?;
         self.changed = all;
         Ok(header)
     }

@@ -261,7 +261,7 @@ impl Session {
         give: &mut (dyn FnMut(Answered) + Send),
     ) -> Result<Vec<Found>, SessionError> {
         // Checked before anything is sent: a failure between requests would reveal which of the records is invalid.
-        wanted.iter().try_for_each(|wanted| wanted.check(&self.table.descriptor().lookup))?;
+        wanted.iter().try_for_each(|wanted| wanted.check(self.table.descriptor()))?;
         if self.table.facts().is_local() {
             if let Some(table) = newer(link, &self.name, &self.table, &mut self.stats).await? {
                 self.replace_table(link, table)?;

@@ -71,6 +71,7 @@ impl RingSample {
             slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
             schema: None,
             compression: None,
+            sorted: None,
             lookup: Lookup::Index,
             hint: None,
             whitening: Some(WhiteningSeed(whitening)),

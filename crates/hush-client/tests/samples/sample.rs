@@ -64,6 +64,7 @@ impl Sample {
             slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
             schema: None,
             compression: None,
+            sorted: None,
             lookup: Lookup::Index,
             hint: None,
             whitening: None,

@@ -38,6 +38,7 @@ fn descriptor(blob: &[u8]) -> Descriptor {
         slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
         schema: None,
         compression: None,
+        sorted: None,
         lookup: Lookup::Index,
         hint: Some(BlobRef { blake3: blake3::hash(blob).into(), bytes: blob.len() as u64 }),
         whitening: None,

@@ -11,7 +11,7 @@ use hush_protocol::{
     ProtocolError,
     any_page::SegmentParams,
     descriptor::Descriptor,
-    facts::{DICTIONARY_FILE, HINT_FILE},
+    facts::{ADDED_FENCES_FILE, DICTIONARY_FILE, FENCES_FILE, HINT_FILE},
     page::Files,
 };
 use hush_store::snapshot::{
@@ -123,7 +123,7 @@ impl Opened {
     /// Fetches and checks the files that clients may download, whole.
     pub(super) fn bring_blobs(&self) -> Result<(), OpenError> {
         let hints = (0..self.stored.params.segments().len()).map(|segment| segment_file(segment, HINT_FILE));
-        for name in hints.chain([DICTIONARY_FILE.into()]) {
+        for name in hints.chain([DICTIONARY_FILE, FENCES_FILE, ADDED_FENCES_FILE].map(String::from)) {
             if let Some((entry, file)) = self.stored.file(&name) {
                 self.from.bring(entry, file, &[0..entry.bytes as usize])?;
             }

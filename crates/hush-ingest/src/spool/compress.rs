@@ -34,6 +34,14 @@ pub fn compress_slots(slots: &[u8]) -> io::Result<Vec<u8>> {
     bulk::compress(slots, LEVEL)
 }
 
+/// Returns the text of a frame that [`compress_slots`] made, of `length` bytes.
+///
+/// # Errors
+/// The error of the Zstandard library if the frame is damaged or its text is longer.
+pub fn text_of_frame(frame: &[u8], length: usize) -> io::Result<Vec<u8>> {
+    bulk::decompress(frame, length)
+}
+
 /// A compressor of values with a dictionary.
 pub struct Compressor {
     dictionary: Vec<u8>,

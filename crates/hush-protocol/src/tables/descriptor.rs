@@ -15,6 +15,7 @@ use crate::{
     schema::Schema,
     signature::Signature,
     slot::{MAX_VALUE_BYTES, SlotFormat},
+    sorted::Sorted,
     table::{SegmentShape, TableShape, invalid_descriptor},
     wire::MAX_PRESET_BYTES,
 };
@@ -64,6 +65,9 @@ pub struct Descriptor {
     pub compression: Option<Compression>,
     /// The way in which a record is found.
     pub lookup: Lookup,
+    /// The order of a sorted table, whose records are leaves. `None` if the table is not sorted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sorted: Option<Sorted>,
     /// Over LWE without packing: the hint that a client downloads once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<BlobRef>,
@@ -181,14 +185,6 @@ impl Lookup {
             Self::Key(keys) | Self::Position(keys) => Some(keys),
         }
     }
-
-    /// Returns "key" or "index": what a person gives to look up a record.
-    pub fn asked_by(&self) -> &'static str {
-        match self {
-            Self::Key(_) => "key",
-            Self::Index | Self::Position(_) => "index",
-        }
-    }
 }
 
 /// The key layer of a table.
@@ -281,8 +277,8 @@ impl Descriptor {
         if !self.preset.bytes().all(|c| c.is_ascii_graphic()) || self.preset.len() > MAX_PRESET_BYTES {
             return Err(invalid_descriptor("no parameter set has such a name"));
         }
-        let by_key = matches!(self.lookup, Lookup::Key(_));
-        self.schema.as_ref().map_or(Ok(()), |schema| schema.check(by_key))?;
+        self.schema.as_ref().map_or(Ok(()), |schema| schema.check(self.is_by_key()))?;
+        self.sorted.as_ref().map_or(Ok(()), |sorted| sorted.check(self))?;
         self.check_segments()?;
         if self.compression.as_ref().is_some_and(|compression| {
             compression.dictionary.bytes > MAX_DICTIONARY_BYTES
@@ -336,6 +332,11 @@ impl Descriptor {
         }
     }
 
+    /// Returns whether clients look rows up by key: in a table by key, and in a sorted table.
+    pub fn is_by_key(&self) -> bool {
+        matches!(self.lookup, Lookup::Key(_)) || self.sorted.is_some()
+    }
+
     /// Returns the number of segments that are tiers of the base. All segments after these hold changes.
     pub fn tiers(&self) -> usize {
         self.segments.iter().take_while(|segment| segment.role == Role::Tier).count()
@@ -358,9 +359,18 @@ impl Descriptor {
     }
 
     /// Returns the hash that a query names. This is the epoch, or the [geometry](Descriptor::geometry) of a table with room
-    /// for changes, so that its queries stay valid in later epochs.
+    /// for changes, so that its queries stay valid in later epochs. In a sorted table, it also depends on the fences: a split moves
+    /// rows to another position, so that all queries are made anew, whichever leaf they ask.
     pub fn asked(&self) -> [u8; 32] {
-        if self.changes().is_some() { self.geometry() } else { self.epoch }
+        match &self.sorted {
+            _ if self.changes().is_none() => self.epoch,
+            None => self.geometry(),
+            Some(sorted) => {
+                let mut parts = self.geometry().to_vec();
+                sorted.files().for_each(|file| parts.extend_from_slice(&file.blob.blake3));
+                blake3::derive_key("hushdb v2 2026 sorted queries", &parts)
+            }
+        }
     }
 
     /// Returns the seed of the table's public matrices and masks, which is its [geometry](Descriptor::geometry). Everyone
@@ -385,6 +395,7 @@ impl Descriptor {
             records: 0,
             schema: None,
             compression: None,
+            sorted: None,
             hint: None,
             whitening: None,
             database: [0; 32],
@@ -414,10 +425,11 @@ impl Descriptor {
         Ok([vec![base], beside].concat())
     }
 
-    /// Returns the files that a client downloads once: the dictionary, if there is one, then the hints.
+    /// Returns the files that a client downloads once: the dictionary and the fences, if there are any, then the hints.
     pub fn blobs(&self) -> impl Iterator<Item = &BlobRef> {
         let dictionary = self.compression.iter().map(|compression| &compression.dictionary);
-        dictionary.chain(self.given().filter_map(|(hint, _)| hint))
+        let fences = self.sorted.iter().flat_map(Sorted::files).map(|file| &file.blob);
+        dictionary.chain(fences).chain(self.given().filter_map(|(hint, _)| hint))
     }
 
     /// Returns the total size of all hints as clients download them, in bytes.

@@ -140,6 +140,10 @@ pub const DB_FILE: &str = "db.bin";
 pub const SECOND_DB_FILE: &str = "db2.bin";
 /// The dictionary of compressed values, which clients download.
 pub const DICTIONARY_FILE: &str = "dictionary.bin";
+/// The fences of a sorted table, which clients download.
+pub const FENCES_FILE: &str = "fences.bin";
+/// The fences of leaves that were split from others.
+pub const ADDED_FENCES_FILE: &str = "fences-added.bin";
 /// The hint that clients download.
 pub const HINT_FILE: &str = "hint.bin";
 /// The hint in evaluation form.

@@ -39,6 +39,7 @@ pub(crate) fn descriptor(
         slot,
         schema: None,
         compression: None,
+        sorted: None,
         lookup,
         hint: (facts.hint_bytes > 0).then_some(BlobRef { blake3: [2; 32], bytes: facts.hint_bytes }),
         whitening: None,
@@ -160,6 +161,7 @@ fn tiered(protocol: Protocol, set: &str) -> Descriptor {
         slot,
         schema: None,
         compression: None,
+        sorted: None,
         lookup: Lookup::Key(KeyLookup {
             filter: FilterKind::Band64,
             seed: [1; 32],

@@ -21,7 +21,7 @@ import pathlib
 import tempfile
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Union
+from typing import Any, Literal, NamedTuple, Union
 
 from . import _native
 from ._awaited import awaited, given_up
@@ -53,6 +53,11 @@ Key = Union[Part, "tuple[Part, ...]"]
 Value = Union[bytes, "dict[str, Any]"]
 """The bytes of a value. If values have several columns: a dictionary from a column's name to its value, of the column's type."""
 
+Rows = Literal["at-or-below", "at-or-above", "prefix", "in-range"]
+"""The rows of a sorted table that a look-up finds: the last at or before the key, the first at or behind it, those whose keys begin with
+it, or the smallest range that has it. A row is a dictionary of all its columns; a prefix finds a dictionary of `rows`, and of `more`, whether
+there may be further ones."""
+
 
 class TableInfo(NamedTuple):
     """A table as a server lists it."""
@@ -71,14 +76,16 @@ class Table:
         self._native = native
         self._fields = native.fields()
 
-    def get(self, key: Key) -> Value | None:
-        """Returns the value of a key, or None if the table has no such key. The server does not learn which key it was."""
-        return self.get_many([key])[0]
+    def get(self, key: Key, *, rows: Rows | None = None) -> Value | None:
+        """Returns the value of a key, or None if the table has no such key. The server does not learn which key it was. With `rows`, finds
+        rows of a sorted table instead (`Rows`)."""
+        return self.get_many([key], rows=rows)[0]
 
-    def get_many(self, keys: Iterable[Key], *, max_in_flight: int | None = None) -> list[Value | None]:
+    def get_many(self, keys: Iterable[Key], *, max_in_flight: int | None = None, rows: Rows | None = None) -> list[Value | None]:
         """Returns the values of several keys, in the order of the keys, all from one epoch. The server learns how many there are. Look-ups
-        are sent in requests of at most `max_in_flight` (64 if not given), one request after another."""
-        return list(self._native.get_many(_keys(keys), max_in_flight, given_up.get()))
+        are sent in requests of at most `max_in_flight` (64 if not given), one request after another. With `rows`, finds rows of a sorted
+        table instead (`Rows`)."""
+        return list(self._native.get_many(_keys(keys), max_in_flight, given_up.get(), rows))
 
     def prepare(self, count: int) -> int:
         """Prepares queries, so that up to `count` are ready and take less time when they are asked: in tables of simple, frodo and double.
@@ -89,14 +96,16 @@ class Table:
         """Prepares queries like `prepare`, to await."""
         return await awaited(lambda: self.prepare(count))
 
-    async def get_async(self, key: Key) -> Value | None:
+    async def get_async(self, key: Key, *, rows: Rows | None = None) -> Value | None:
         """Looks a record up like `get`, to await."""
-        return await awaited(lambda: self.get(key))
+        return await awaited(lambda: self.get(key, rows=rows))
 
-    async def get_many_async(self, keys: Iterable[Key], *, max_in_flight: int | None = None) -> list[Value | None]:
+    async def get_many_async(
+        self, keys: Iterable[Key], *, max_in_flight: int | None = None, rows: Rows | None = None,
+    ) -> list[Value | None]:
         """Looks records up like `get_many`, to await. After a cancellation, no further look-ups are sent."""
         keys = _keys(keys)
-        return await awaited(lambda: self.get_many(keys, max_in_flight=max_in_flight))
+        return await awaited(lambda: self.get_many(keys, max_in_flight=max_in_flight, rows=rows))
 
     def lookup(self, keys: Any, *, text: bool = True, max_in_flight: int | None = None) -> Any:
         """Returns a frame with a row for each key: the columns of the key, and those of the value, null where there is no such record.

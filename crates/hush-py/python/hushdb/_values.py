@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
+import ipaddress
 import json
 import struct
 import uuid
@@ -68,6 +69,8 @@ def column(given: Any, kind: str) -> bytes | None:
         text = given.isoformat() if fits("time32", "time64") and given.tzinfo is None else None
     elif isinstance(given, uuid.UUID):
         text = str(given) if fits("uuid") else None
+    elif isinstance(given, (ipaddress.IPv4Address, ipaddress.IPv6Address)):
+        text = str(given) if fits(*TEXTS) else None
     return None if text is None else text.encode()
 
 

@@ -33,5 +33,6 @@ pub use writing::segment::{SegmentWriter, segment_file, segment_of};
 pub use writing::writer::{MappedOutput, Release, Scratch, SnapshotWriter};
 
 pub use hush_protocol::facts::{
-    CHAIN_FILE, COLUMNS_FILE, DB_FILE, DICTIONARY_FILE, HINT_FILE, LIFTED_FILE, SECOND_DB_FILE,
+    ADDED_FENCES_FILE, CHAIN_FILE, COLUMNS_FILE, DB_FILE, DICTIONARY_FILE, FENCES_FILE, HINT_FILE,
+    LIFTED_FILE, SECOND_DB_FILE,
 };

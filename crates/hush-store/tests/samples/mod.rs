@@ -21,6 +21,7 @@ pub(crate) fn descriptor(hint: Option<BlobRef>) -> Descriptor {
         slot: SlotFormat::for_values(0, 1, 1),
         schema: None,
         compression: None,
+        sorted: None,
         lookup: Lookup::Index,
         hint,
         whitening: None,

@@ -108,7 +108,9 @@ impl UpdateArgs {
             say!("{changes} of {room} changes since the base was made, {deleted} of them deletions");
         }
         if !keeps_geometry {
-            say!("its blocks are others: queries for the epoch before are answered as long as that is kept");
+            say!(
+                "its blocks or leaves are others: queries for the epoch before are answered as long as that is kept"
+            );
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use hush_build::{
-    Built, Job, JobError, JobRequest,
+    Built, Job, JobError, JobRequest, SortRequest,
     builder::{BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Tiers},
 };
 use hush_engine::{BackendChoice, Cancel, Progress};
@@ -12,7 +12,7 @@ use hush_he::params::unknown_preset;
 use hush_ingest::{IngestOptions, OnDuplicate};
 use hush_protocol::{
     Protocol, descriptor::MAX_TIERS, facts::DbForm, keyword::FilterKind, normal_form::Normalization,
-    slot::MAX_VALUE_BYTES, wording::Wording,
+    slot::MAX_VALUE_BYTES, sorted::order::SortOrder, wording::Wording,
 };
 use hush_store::snapshot::{Phase, SnapshotWriter};
 
@@ -56,6 +56,26 @@ pub(crate) struct BuildArgs {
     /// a colon and the value.
     #[arg(long, value_name = "N", requires = "key", conflicts_with_all = ["on_duplicate", "normalize"], value_parser = clap::value_parser!(u32).range(1..=4096))]
     group_prefix: Option<u32>,
+    /// Sort rows by this order of their keys: bytes, number, ip or hex. Clients then find neighbours of a key, prefixes and ranges.
+    #[arg(long, value_name = "ORDER", conflicts_with_all = ["group_prefix", "max_tiers", "tiers", "filter", "fingerprint_bytes"])]
+    sorted: Option<SortOrder>,
+    /// Columns of rows that are ranges, in place of the key: FROM,TO, or one column of networks such as 192.0.2.0/24. A key is in
+    /// the smallest range that has it.
+    #[arg(
+        long,
+        value_name = "COL[,COL]",
+        requires = "sorted",
+        conflicts_with = "key",
+        value_delimiter = ','
+    )]
+    range: Vec<String>,
+    /// Bytes of a leaf of a sorted table, which a look-up gets. If not given, what suits the goal.
+    #[arg(long, value_name = "BYTES", requires = "sorted", value_parser = clap::value_parser!(u32).range(..=MAX_VALUE_BYTES as i64))]
+    leaf_bytes: Option<u32>,
+    /// Bytes of rows that each leaf repeats from those behind it: what a prefix finds is whole up to this length. If not given, a
+    /// sixteenth of a leaf for bytes, and a row for other orders.
+    #[arg(long, value_name = "BYTES", requires = "sorted", value_parser = clap::value_parser!(u32).range(..=MAX_VALUE_BYTES as i64))]
+    overlap: Option<u32>,
     /// Refuse values longer than this many bytes, at most 16777216. Every answer is as long as the longest value.
     #[arg(
         long, value_name = "BYTES", default_value_t = hush_ingest::DEFAULT_MAX_VALUE_SIZE,
@@ -206,10 +226,25 @@ pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
         )
         .to_string());
     }
+    let is_range = !args.range.is_empty();
+    if let Some(order) = args.sorted {
+        if args.key.is_empty() && !is_range {
+            return Err(
+                Wording("rows are sorted by a key: choose it with {key}, or ranges with {range}").to_string()
+            );
+        }
+        let is_network = args.range.len() == 1 && order == SortOrder::Ip;
+        if is_range && args.range.len() != 2 && !is_network {
+            return Err(Wording(
+                "{range} names the columns of the first and the last key, or one of networks",
+            )
+            .to_string());
+        }
+    }
     Ok(JobRequest {
         input: rows::input(&args.input),
         ingest: IngestOptions {
-            key: args.key,
+            key: if is_range { args.range } else { args.key },
             expect_rows: args.expect_rows,
             normalize: args.normalize.into_iter().collect(),
             max_value_size: args.max_value_size,
@@ -217,6 +252,12 @@ pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
             ..args.rows.options()
         },
         on_duplicate: args.on_duplicate,
+        sorted: args.sorted.map(|order| SortRequest {
+            order,
+            is_range,
+            leaf_bytes: args.leaf_bytes.map(|bytes| bytes as usize),
+            overlap: args.overlap.map(|bytes| bytes as usize),
+        }),
         out: args.out,
         force: args.force,
         options: BuildOptions {

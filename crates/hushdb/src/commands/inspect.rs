@@ -110,6 +110,7 @@ pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "fingerprint_bytes": descriptor.slot.fingerprint_bytes,
         "schema": descriptor.schema,
         "compression": descriptor.compression,
+        "sorted": descriptor.sorted,
         "length_bytes": descriptor.slot.length_bytes,
         "max_value_bytes": descriptor.slot.max_value_bytes,
         "payload_bytes": header.payload_bytes,
@@ -237,7 +238,7 @@ fn finite(x: f64) -> Option<f64> {
 }
 
 fn lookup(descriptor: &Descriptor) -> &'static str {
-    descriptor.lookup.asked_by()
+    if descriptor.is_by_key() { "key" } else { "index" }
 }
 
 fn filter(descriptor: &Descriptor) -> Option<String> {
@@ -328,6 +329,20 @@ fn value_lines(header: &Header) -> Vec<FactLine> {
         let text =
             format!("zstd, values of up to {longest} bytes; dictionary of {dictionary}, downloaded once");
         lines.push(line("compressed", text));
+    }
+    if let Some(sorted) = &descriptor.sorted {
+        let fences = sorted.files().map(|file| file.blob.bytes).sum();
+        let ranges = if sorted.range.is_some() { " of ranges" } else { "" };
+        lines.push(line(
+            "sorted",
+            format!(
+                "{} rows{ranges} in {} leaves, by {}; fences of {}, downloaded once",
+                sorted.rows,
+                descriptor.records,
+                sorted.order.name(),
+                report::bytes(fences)
+            ),
+        ));
     }
     if let Some(schema) = &descriptor.schema {
         for (name, columns) in [("key", &schema.key), ("columns", &schema.value)] {

@@ -70,6 +70,7 @@ impl LaidTable {
             slot: self.slot,
             schema: records.columns().cloned(),
             compression: None,
+            sorted: None,
             lookup: self.lookup,
             hint: None,
             whitening,

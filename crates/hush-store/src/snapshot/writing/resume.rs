@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::{segment::segment_of, writer::sync_dir};
 use crate::cancel::{Cancel, Cancelled};
 use crate::snapshot::{
-    CHAIN_FILE, CHANGES_FILE, COLUMNS_FILE, ChangeCount, Choice, DB_FILE, DICTIONARY_FILE, FileEntry,
-    HINT_FILE, KEYS_FILE, LIFTED_FILE, MappedFile, Phase, SnapshotError, SnapshotWriter, VALUES_FILE,
-    envelope, reading::regular,
+    ADDED_FENCES_FILE, CHAIN_FILE, CHANGES_FILE, COLUMNS_FILE, ChangeCount, Choice, DB_FILE, DICTIONARY_FILE,
+    FENCES_FILE, FileEntry, HINT_FILE, KEYS_FILE, LIFTED_FILE, MappedFile, Phase, SnapshotError,
+    SnapshotWriter, VALUES_FILE, envelope, reading::regular,
 };
 
 /// The file of the state, in an [`envelope`].
@@ -22,11 +22,13 @@ const STATE_FILE: &str = "build.json";
 /// The file of the units that are done ([`crate::snapshot::Journal`]).
 pub(in crate::snapshot) const JOURNAL_FILE: &str = "build.journal";
 /// The files from which a build can resume.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 13] = [
     STATE_FILE,
     JOURNAL_FILE,
     DB_FILE,
     DICTIONARY_FILE,
+    FENCES_FILE,
+    ADDED_FENCES_FILE,
     COLUMNS_FILE,
     CHAIN_FILE,
     HINT_FILE,

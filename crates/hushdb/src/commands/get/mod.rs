@@ -1,5 +1,6 @@
 //! The command `hushdb get`: private look-ups of records.
 
+mod matching;
 mod text;
 
 use std::{
@@ -29,13 +30,16 @@ use hush_client::{
     },
 };
 use hush_ingest::key_list;
-use hush_protocol::{Code, facts::Facts, keyword::MAX_KEY_BYTES};
+use hush_protocol::{Code, facts::Facts, keyword::MAX_KEY_BYTES, sorted::found::RowMatch};
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use self::text::{escaped, readable, wanted};
+use self::{
+    matching::MatchArgs,
+    text::{escaped, readable, wanted},
+};
 use super::{
     environment::variable,
     trust::{TrustArgs, file},
@@ -74,6 +78,8 @@ pub(crate) struct GetArgs {
     /// Treat keys as positions in the input, from 0.
     #[arg(long)]
     index: bool,
+    #[command(flatten)]
+    matched: MatchArgs,
     /// Print a JSON object a line: key, found, value (null if it is not UTF-8), value_base64.
     #[arg(long)]
     json: bool,
@@ -163,7 +169,9 @@ fn get(args: &GetArgs) -> Result<bool, String> {
         progress.clear();
         match error.code() {
             Code::WrongLookup if args.index => format!("{error}: leave --index out"),
-            Code::WrongLookup => format!("{error}, and --index"),
+            Code::WrongLookup if args.matched.row_match() == RowMatch::Exact => {
+                format!("{error}, and --index")
+            }
             _ => error.to_string(),
         }
     };
@@ -173,7 +181,9 @@ fn get(args: &GetArgs) -> Result<bool, String> {
         let length = keys[number].len();
         return Err(format!("key {} is {length} bytes, at most {MAX_KEY_BYTES} are allowed", number + 1));
     }
-    let wanted = keys.iter().map(|key| wanted(key, args.index)).collect::<Result<Vec<_>, _>>()?;
+    let by = args.matched.row_match();
+    let wanted = keys.iter().map(|key| Ok(wanted(key, args.index)?.matching(by)));
+    let wanted = wanted.collect::<Result<Vec<_>, String>>()?;
     let mut table = prepared.map_or_else(|| open(args, &progress), Ok)?;
     let lines = AnswerLines { args, keys: &keys, progress: &progress };
     let all_found = thread::scope(|scope| {
