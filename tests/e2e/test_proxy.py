@@ -113,6 +113,36 @@ class FrontDoor(HushTest):
             self.assertEqual(request(f"{api}/range/00000", b"x")[0], 405)
             self.assertEqual(request(f"{api}/range/{'0' * 5000}")[0], 400)
 
+    def test_the_network_of_an_address(self):
+        rows = [f'{first}.0.0.0/8,{first},"Net {first}, Inc."' for first in range(1, 200)] + ['10.1.0.0/16,6,Six']
+        source = self.dir / "networks.csv"
+        source.write_text("net,asn,name\n" + "\n".join(rows) + "\n")
+        table = self.build(source, "--sorted", "ip", "--range", "net", "--protocol", "colpack")
+        settings = """
+            [tables.asn]
+            url = "{url}"
+            rows = "{rows}"
+            [[route]]
+            get = "/v1/asn/{{address}}"
+            table = "asn"
+            key = "{{address}}"
+            content-type = "application/json"
+            body = '{{{{"asn":{{value.asn:json}},"name":{{value.name:json}},"net":{{value.net:json}}}}}}'
+            missing = {{ status = 404, content-type = "application/json", body = '{{"error":"no network"}}' }}
+            """
+        with self.serve(table) as (url, _), self.proxy(settings.format(url=url, rows="in-range")) as api:
+            for address, status, expected in [
+                ("10.1.2.3", 200, {"asn": "6", "name": "Six", "net": "10.1.0.0/16"}),
+                ("10.2.0.0", 200, {"asn": "10", "name": "Net 10, Inc.", "net": "10.0.0.0/8"}),
+                ("220.0.0.1", 404, {"error": "no network"}),
+            ]:
+                got, _, body = request(f"{api}/v1/asn/{address}")
+                self.assertEqual((got, json.loads(body)), (status, expected))
+            self.assertEqual(request(f"{api}/v1/asn/10.1")[0], 400)
+        config = self.dir / "bad.toml"
+        config.write_text(settings.format(url="http://127.0.0.1:1", rows="near"))
+        self.assertIn("tables.asn.rows: expected one of", self.fails("proxy", "--config", config))
+
     def test_methods_of_a_chain(self):
         accounts = {f"0x{i:040x}": {"balance": hex(i * 10**15), "nonce": hex(i)} for i in range(2000)}
         source = self.dir / "accounts.jsonl"

@@ -22,6 +22,8 @@ before(async () => {
     scratch.build("position", rows(COUNT), "--value", "v"),
     scratch.build("numbers", [-7, 0, 2 ** 40].map((k) => ({ k, v: `of ${k}` })), ...by),
     scratch.build("two", [{ k: "a", n: 7, v: "of a 7" }, { k: "b", n: -1, v: "of b -1" }], "--key", "k", "--key", "n", "--value", "v"),
+    scratch.build("words", rows(COUNT), ...by, "--sorted", "bytes"),
+    scratch.build("networks", [{ net: "10.0.0.0/8", who: "a" }, { net: "10.1.0.0/16", who: "b" }], "--range", "net", "--sorted", "ip"),
     scratch.build("columns", [{ k: "a", n: 7, t: "text", u: null }, { k: "b", n: -1.5, t: "", u: [1, 2] }], "--key", "k"),
   ];
   url = await scratch.serve(names);
@@ -51,6 +53,26 @@ for (const name of ["colpack", "simple", "onion", "tfhe"]) {
     server.close();
   });
 }
+
+test("rows of sorted tables are found", async () => {
+  const server = await connect(url);
+  const words = await server.open("words");
+  assert.deepEqual([words.facts.byKey, words.facts.records], [true, COUNT]);
+  assert.equal(text(await words.get("k33")), valueOf(33));
+  assert.equal(await words.get("k33x"), null);
+  assert.deepEqual((await words.get("k33x", { rows: "at-or-below" })).fields(), { k: "k339", v: valueOf(339) });
+  const [below, above] = await words.getMany(["a", "k9999"], { rows: "at-or-below" });
+  assert.deepEqual([below, above.fields()], [null, { k: "k99", v: valueOf(99) }]);
+  const prefix = (await words.get("k59", { rows: "prefix" })).fields();
+  assert.deepEqual([prefix.rows.length, prefix.more], [11, false]);
+  const networks = await server.open("networks");
+  assert.deepEqual((await networks.get("10.1.2.3", { rows: "in-range" })).fields(), { net: "10.1.0.0/16", who: "b" });
+  assert.equal(text(await networks.get("10.2.0.0")), "a");
+  await assert.rejects(networks.get("10.2", { rows: "in-range" }), { code: "bad_key" });
+  await assert.rejects(words.get("k1", { rows: "in-range" }), { code: "wrong_lookup" });
+  await assert.rejects(words.get("k1", { rows: "near" }), { code: "options" });
+  server.close();
+});
 
 test("queries are prepared", async () => {
   const server = await connect(url);

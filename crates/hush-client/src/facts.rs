@@ -43,7 +43,7 @@ impl From<&Table> for TableFacts {
             protocol: facts.protocol.name().into(),
             preset: facts.preset.into(),
             security_bits: facts.security_bits,
-            records: descriptor.records,
+            records: descriptor.rows(),
             epoch: hex::encode(descriptor.epoch),
             by_key: descriptor.is_by_key(),
             fields: fields.map(|names| names.into_iter().map(String::from).collect()),

@@ -113,7 +113,7 @@ impl Stored {
             descriptor_json: self.descriptor.to_json().into(),
             epoch: self.descriptor.epoch,
             asked: self.descriptor.asked(),
-            records: self.descriptor.records,
+            records: self.descriptor.rows(),
             protocol: facts.protocol.name().into(),
             query: facts.query,
             answer_bytes: facts.answer_bytes,

@@ -43,16 +43,18 @@ private class Tests(private val scratch: Scratch) {
     private val people =
         scratch.build("people", listOf("email,name") + (0..499).map { "user$it@example.org,Name $it" }, "--key", "email", "--protocol", "colpack")
     private val rows = scratch.build("rows", listOf("name") + (0..99).map { "Row $it" }, "--value", "name", "--protocol", "frodo")
+    private val networks =
+        scratch.build("networks", listOf("net,who", "10.0.0.0/8,a", "10.1.0.0/16,b"), "--range", "net", "--sorted", "ip")
     private val wide = scratch.build("wide", listOf("id,rank,note") + (0..99).map { "k$it,$it,n$it" }, "--key", "id", "--protocol", "simple")
     private val keyed = scratch.build("keyed", listOf("id,note") + (0..99).map { "k$it,n$it" }, "--key", "id", "--protocol", "exppack-s")
     private val numbers = scratch.build("numbers", listOf(-7, 8).map { """{"id": $it, "v": "of $it"}""" }, "--key", "id")
     private val two = scratch.build("two", listOf(-7, 8).map { """{"name": "a", "id": $it, "v": "of $it"}""" }, "--key", "name", "--key", "id")
-    private val server = scratch.serve(listOf(people, rows, wide, keyed, numbers, two))
+    private val server = scratch.serve(listOf(people, rows, wide, networks, keyed, numbers, two))
     private val url = server.url
 
     fun aKeyIsFoundAndAnotherIsNot() = runBlocking {
         Client.connect(url).use { client ->
-            assertEquals(setOf("people", "rows", "wide", "keyed", "numbers", "two"), client.tables().map { it.name }.toSet())
+            assertEquals(setOf("people", "rows", "wide", "networks", "keyed", "numbers", "two"), client.tables().map { it.name }.toSet())
             assertEquals(500UL, client.tables().single { it.name == "people" }.records)
             val table = client.table("people")
             assertEquals("people", table.name())
@@ -112,6 +114,15 @@ private class Tests(private val scratch: Scratch) {
             assertContains(assertFailsWith<HushException.OptionException>(says) { two.get(wrong) }.message!!, says)
         }
         assertFailsWith<HushException.OptionException> { client.table("rows").get(Key.Number(-1)) }
+        Unit
+    }
+
+    fun rowsOfASortedTableAreFound() = runBlocking {
+        val table = Client.connect(url).table("networks")
+        assertEquals(listOf("{\"net\":\"10.1.0.0/16\",\"who\":\"b\"}", null), table.getMany(
+            listOf(Key.Rows(Rows.IN_RANGE, "10.1.2.3"), Key.Rows(Rows.IN_RANGE, "11.0.0.0"))).texts())
+        assertEquals("a", table.get(Key.Text("10.2.0.0"))?.decodeToString())
+        assertFailsWith<HushException.OptionException> { table.get(Key.Rows(Rows.PREFIX, "10.")) }
         Unit
     }
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import ipaddress
 import socket
 import threading
 import time
@@ -49,6 +50,32 @@ def test_a_folder_is_looked_up_without_a_server(people, tmp_path, protocol):
     assert local.facts["protocol"] == protocol
     assert local.get_many(["user499@example.org", "nobody"]) == ["Name 499, é".encode(), None]
     assert (local.name, local.stats) == (None, None)
+
+
+def test_rows_of_sorted_tables_are_found(tmp_path):
+    words = polars.DataFrame({"word": [f"w{i:04}" for i in range(2000)], "n": range(2000)})
+    hushdb.build(words, out=tmp_path / "words", key="word", sorted="bytes")
+    networks = polars.DataFrame({"net": ["10.0.0.0/8", "10.1.0.0/16"], "who": ["a", "b"], "n": [1, None]})
+    hushdb.build(networks, out=tmp_path / "networks", range="net", sorted="ip")
+    numbers = polars.DataFrame({"from": [0, 10], "to": [5, 19], "who": ["a", "b"]})
+    hushdb.build(numbers, out=tmp_path / "numbers", range=["from", "to"], sorted="number")
+    with hushdb.serve(tmp_path / "words", tmp_path / "networks", tmp_path / "numbers") as served, served.connect() as client:
+        for table in (client.table("words"), hushdb.open(tmp_path / "words")):
+            assert table.facts["records"] == 2000 and table.facts["by_key"]
+            assert table.get("w0100") == b"100" and table.get("w") is None
+            assert table.get("w01005", rows="at-or-below") == {"word": "w0100", "n": "100"}
+            assert table.get_many(["a", "x"], rows="at-or-above") == [{"word": "w0000", "n": "0"}, None]
+            assert table.get("w010", rows="prefix") == {"rows": [{"word": f"w010{i}", "n": f"{100 + i}"} for i in range(10)], "more": False}
+            with pytest.raises(hushdb.OptionError, match="no ranges"):
+                table.get("w", rows="in-range")
+            with pytest.raises(hushdb.OptionError, match="expected one of"):
+                table.get("w", rows="near")
+        table = client.table("networks")
+        assert table.get(ipaddress.ip_address("10.1.2.3")) == {"who": "b", "n": None}
+        assert asyncio.run(table.get_async("10.1.2.3", rows="in-range")) == {"net": "10.1.0.0/16", "who": "b", "n": None}
+        assert client.table("numbers").get_many([5, 6, 19]) == [b"a", None, b"b"]
+        with pytest.raises(hushdb.OptionError, match="give an IP address"):
+            table.get("10.1")
 
 
 def test_queries_are_prepared(people, tmp_path):

@@ -139,6 +139,6 @@ fn kept(dir: &Path, task: u64) -> Option<KeptBuild> {
     let header = snapshot.header();
     let bytes = fs::read_dir(dir).ok()?.flatten().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
     let epoch = hex::encode(header.descriptor.epoch);
-    let records = header.descriptor.records;
+    let records = header.descriptor.rows();
     Some(KeptBuild { task, epoch, records, bytes })
 }

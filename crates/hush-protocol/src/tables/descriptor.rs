@@ -337,6 +337,11 @@ impl Descriptor {
         matches!(self.lookup, Lookup::Key(_)) || self.sorted.is_some()
     }
 
+    /// Returns the number of rows that clients can find: of records, or in a sorted table of the rows of its leaves.
+    pub fn rows(&self) -> u64 {
+        self.sorted.as_ref().map_or(self.records, |sorted| sorted.rows)
+    }
+
     /// Returns the number of segments that are tiers of the base. All segments after these hold changes.
     pub fn tiers(&self) -> usize {
         self.segments.iter().take_while(|segment| segment.role == Role::Tier).count()

@@ -99,7 +99,7 @@ pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "protocol": table.protocol,
         "lookup": lookup(descriptor),
         "filter": filter(descriptor),
-        "records": descriptor.records,
+        "records": descriptor.rows(),
         "preset": table.preset,
         "security_bits": table.security_bits,
         "failure_log2": finite(table.log2_failure),
@@ -284,7 +284,7 @@ fn identity_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     if let Some(Signature { publisher, name, serial, .. }) = &descriptor.signature {
         lines.push(line("publisher", format!("{publisher}, signed as {name}, serial {serial}")));
     }
-    let records = descriptor.records;
+    let records = descriptor.rows();
     let by = lookup(descriptor);
     lines.push(line("source", format!("{}, {records} records, by {by}{filter}", header.source)));
     lines.push(line("protocol", format!("{} with {}", facts.protocol, facts.preset)));
