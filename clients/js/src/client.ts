@@ -3,14 +3,14 @@ import { CALL, check, CONNECT, LOOK_UP } from "./check.js";
 import { Driver, free } from "./driver.js";
 import { HushError, hushError } from "./error.js";
 import { module } from "./module.js";
-import type { CallOptions, ConnectOptions, Stats, TableFacts, TableInfo } from "./options.js";
+import type { CallOptions, ConnectOptions, LookUpOptions, Stats, TableFacts, TableInfo } from "./options.js";
 import type { Url } from "./platform.js";
 import { IndexedDbStorage } from "./storage.js";
 import { Value } from "./value.js";
 
 export { HushError, type ErrorCode, type ErrorKind } from "./error.js";
 export { initialize, type Source } from "./module.js";
-export type { CallOptions, ConnectOptions, Progress, Stats, TableFacts, TableInfo } from "./options.js";
+export type { CallOptions, ConnectOptions, LookUpOptions, Progress, Stats, TableFacts, TableInfo } from "./options.js";
 export { IndexedDbStorage, type HushStorage } from "./storage.js";
 export { Value } from "./value.js";
 

@@ -333,8 +333,8 @@ test("progress is told", async () => {
 test("the list of tables, and which is opened", async () => {
   const server = await connect(new URL(url));
   assert.deepEqual(server.tables.map(({ name, state }) => `${name} ${state}`).sort(), [
-    "colpack resident", "columns resident", "hybrid resident", "numbers resident", "onion resident", "position resident",
-    "simple resident", "tfhe resident", "tiers resident", "two resident",
+    "colpack resident", "columns resident", "hybrid resident", "networks resident", "numbers resident", "onion resident",
+    "position resident", "simple resident", "tfhe resident", "tiers resident", "two resident", "words resident",
   ]);
   await assert.rejects(server.open(), { code: "choose_table", message: /open\(name\).*colpack/ });
   await assert.rejects(server.open("nothing"), (error) => error instanceof HushError && error.code === "unknown_table");
