@@ -57,6 +57,39 @@ class Tables(AdminTest):
             self.admin("build", "people", first, second, "--key", "k", "--value", "v", "--protocol", "frodo")
             self.assertEqual(self.ask(url, "a", "b", "c")[0], ["1", "2", None])
 
+    def test_programs_send_changes(self):
+        words = {f"w{i:04}": "x" for i in range(3000)}
+        lines = lambda *changes: "".join(json.dumps(change) + "\n" for change in changes).encode()
+        put = lambda key, value: {"op": "put", "k": key, "v": value}
+        with self.server() as (url, _):
+            self.admin("build", "people", self.jsonl(RECORDS, "people.jsonl"), "--key", "k", "--value", "v", "--updatable")
+            self.admin("build", "words", self.jsonl(words, "words.jsonl"), "--key", "k", "--sorted", "bytes", "--updatable")
+            path = "/v1/admin/tables/people/changes"
+            status, _, task = self.ask_admin(path, lines(put("k0", "one"), put("new", "two"), {"op": "delete", "k": "k1"}, put("k0", "three")), "POST")
+            self.assertEqual((status, task["status"], task["epoch"]), (200, "succeeded", self.epochs("people")[0]))
+            self.assertEqual(self.ask(url, "--table", "people", "k0", "new", "k1", "k2")[0], ["three", "two", None, RECORDS["k2"]])
+            # All or none.
+            for changes, words in [
+                (lines(put("k3", "x")) + b"{", "line 2: it is no JSON object"),
+                (lines(put("k3", "x"), {"op": "drop", "k": "a"}), "line 2: it has no \"op\""),
+                (lines(put("k3", "x"), put("k4", "y" * 100_000)), "nothing is changed"),
+            ]:
+                status, _, problem = self.ask_admin(path, changes, "POST")
+                self.assertEqual((status, problem["code"]), (409, "refused"), problem)
+                self.assertIn(words, problem["detail"])
+                self.assertEqual(self.epochs("people")[0], task["epoch"])
+            self.assertEqual(self.ask_admin("/v1/admin/tables/nothing/changes", lines(put("a", "b")), "POST")[0], 404)
+            self.assertEqual(list((self.data / "uploads").iterdir()), [])
+            status, headers, task = self.ask_admin("/v1/admin/tables/words/changes?wait=0", lines(put("w0000a", "new"), {"op": "delete", "k": "w0001"}), "POST")
+            self.assertEqual((status, headers["Location"]), (202, f"/v1/admin/tasks/{task['id']}"))
+            self.assertEqual(self.ended(task["id"])["status"], "succeeded")
+            found = self.ask(url, "--table", "words", "w0001", "w00009", "--at-or-below")[0]
+            self.assertEqual([json.loads(row) for row in found], [{"k": "w0000a", "v": "new"}, {"k": "w0000", "v": "x"}])
+            changes = self.dir / "changes.jsonl"
+            changes.write_bytes(lines(put("k5", "by a command")))
+            self.admin("changes", "people", changes)
+            self.assertEqual(self.ask(url, "--table", "people", "k5")[0], ["by a command"])
+
     def test_the_life_of_a_table(self):
         first, second = self.jsonl(RECORDS, "first.jsonl"), self.jsonl(OTHERS, "second.jsonl")
         with self.server() as (url, _):

@@ -126,7 +126,8 @@ class Rights(RightsTest):
             for table in ("cities", "nowhere"):
                 for task in (
                     {"kind": "build", "input": {"upload": own}, "options": {"key": "k"}},
-                    {"kind": "apply", "input": {"upload": own}}, {"kind": "compact"}, {"kind": "load"},
+                    {"kind": "apply", "input": {"upload": own}}, {"kind": "changes", "input": {"upload": own}}, {"kind": "compact"},
+                    {"kind": "load"},
                     {"kind": "load", "url": "https://hush.example/people"}, {"kind": "unload"}, {"kind": "delete"},
                 ):
                     status, problem = self.on_admin("admin of people", "/v1/admin/tasks", {**task, "table": table})
@@ -179,7 +180,8 @@ class Names(RightsTest):
                 with self.subTest(name):
                     for task in (
                         {"kind": "build", "input": input, "options": {"key": "k"}}, {"kind": "apply", "input": input},
-                        {"kind": "compact"}, {"kind": "load"}, {"kind": "load", "url": "https://hush.example/people"},
+                        {"kind": "changes", "input": input}, {"kind": "compact"}, {"kind": "load"},
+                        {"kind": "load", "url": "https://hush.example/people"},
                         {"kind": "unload"}, {"kind": "delete"}, {"kind": "delete", "epoch": "00"},
                     ):
                         status, problem = self.on_admin("admin", "/v1/admin/tasks", {**task, "table": name})
@@ -192,6 +194,7 @@ class Names(RightsTest):
                     quoted = urllib.parse.quote(name, safe="")
                     for method, path in (
                         ("POST", f"/v1/admin/tables/{quoted}/reload"), ("POST", f"/v1/admin/tables/{quoted}/compact"),
+                        ("POST", f"/v1/admin/tables/{quoted}/changes"),
                         ("GET", f"/v1/admin/tasks/{quoted}"), ("POST", f"/v1/admin/tasks/{quoted}/cancel"),
                         ("PATCH", f"/v1/admin/uploads/{quoted}"), ("DELETE", f"/v1/admin/uploads/{quoted}"),
                     ):

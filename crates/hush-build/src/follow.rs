@@ -72,6 +72,17 @@ pub enum FollowError {
     /// The stream cannot be read.
     #[error("the stream of changes cannot be read: {0}")]
     Read(io::Error),
+    /// A line of changes that are applied together is none. Nothing is changed.
+    #[error("line {line}: {reason}; nothing is changed")]
+    NoChange {
+        /// The number of the line, from 1.
+        line: u64,
+        /// The reason.
+        reason: String,
+    },
+    /// The table refuses changes that are applied together. Nothing is changed.
+    #[error("{0}; nothing is changed")]
+    Together(Box<UpdateError>),
     /// A line is no change. All lines before it are in place.
     #[error("line {line} of the stream: {reason}; all lines before it are in place")]
     Line {
@@ -181,6 +192,48 @@ pub fn follow(
     }
 }
 
+/// The key column of lines that change a table by position.
+const POSITION: &str = "position";
+
+/// Applies all changes of `lines`, which are those of a [stream](follow), to the table at `dir` as one epoch, or none of them. Of
+/// several changes of one key, the last counts. If the table has no room left for them, it gets a new base first.
+///
+/// # Errors
+/// [`FollowError`]. The table is then unchanged, but for a new base.
+pub fn apply_lines(
+    dir: &Path,
+    mut lines: impl BufRead,
+    backends: &Backends,
+    cancel: &Cancel,
+    progress: &dyn Progress,
+) -> Result<Header, FollowError> {
+    let refused = |source| FollowError::Together(Box::new(source));
+    let header = Update::open(dir, None, cancel).map_err(refused)?.header().clone();
+    let schema = header.descriptor.schema.as_ref();
+    let key = schema.map(|schema| schema.key.iter().map(|Column(name, _)| name.clone()).collect());
+    let key: Vec<_> = key.filter(|key: &Vec<String>| !key.is_empty()).unwrap_or(vec![POSITION.into()]);
+    let options =
+        FollowOptions { key, every: Duration::ZERO, most: usize::MAX, keep_epochs: None, signing: None };
+    let mut pending = PendingChanges::default();
+    let mut line = 0;
+    while let Some(text) = read_line(&mut lines).map_err(FollowError::Read)? {
+        line += 1;
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        let change = change(&text, &options.key, &header.descriptor);
+        pending.take(line, change.map_err(|reason| FollowError::NoChange { line, reason })?);
+    }
+    let changes: Vec<_> = pending.changes.into_values().collect();
+    if changes.is_empty() {
+        return Ok(header);
+    }
+    let follower = Follower { dir, options: &options, backends, progress };
+    let [puts, deletes] = split(&changes)?;
+    let updated = follower.applied(puts.as_ref(), deletes.as_ref()).map_err(refused)?;
+    Ok(updated.header)
+}
+
 /// The table that follows.
 struct Follower<'a> {
     dir: &'a Path,
@@ -214,12 +267,8 @@ impl Follower<'_> {
     /// Applies changes in the order of their lines. If one of them is refused, its line is found by halves: those before it are
     /// applied. Lines up to `done` were told.
     fn all(&self, changes: &[(u64, StreamChange)], done: u64) -> Result<Header, FollowError> {
-        let (puts, deletes): (Vec<_>, Vec<_>) = changes
-            .iter()
-            .map(|(_, change)| change)
-            .partition(|change| matches!(change, StreamChange::Put(_)));
-        let [puts, deletes] = [puts, deletes].map(|changes| file_of(&changes).map_err(FollowError::Write));
-        match (self.applied(puts?.as_ref(), deletes?.as_ref()), changes) {
+        let [puts, deletes] = split(changes)?;
+        match (self.applied(puts.as_ref(), deletes.as_ref()), changes) {
             (Ok(updated), _) => Ok(updated.header),
             (Err(error), [(line, _)]) => {
                 Err(FollowError::Refused { line: *line, done, source: Box::new(error) })
@@ -296,22 +345,23 @@ fn read_lines(stream: impl BufRead + Send + 'static) -> Receiver<io::Result<Vec<
 }
 
 fn read_into(mut stream: impl BufRead, lines: &SyncSender<io::Result<Vec<u8>>>) {
-    loop {
-        let mut line = Vec::new();
-        let most = MAX_ROW_SIZE + 1;
-        let read = io::Read::take(&mut stream, most).read_until(b'\n', &mut line).and_then(|read| {
-            if read as u64 == most { Err(io::Error::other("a line has more than 64 MiB")) } else { Ok(read) }
-        });
-        match read {
-            Ok(0) => return,
-            Ok(_) if lines.send(Ok(line)).is_ok() => {}
-            // Nobody reads any more.
-            Ok(_) => return,
-            Err(error) => {
-                let _ = lines.send(Err(error));
-                return;
-            }
+    while let Some(line) = read_line(&mut stream).transpose() {
+        let is_read = line.is_ok();
+        // Nobody may read any more.
+        if lines.send(line).is_err() || !is_read {
+            return;
         }
+    }
+}
+
+/// Returns the next line, or `None` at the end.
+fn read_line(stream: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let most = MAX_ROW_SIZE + 1;
+    match io::Read::take(stream, most).read_until(b'\n', &mut line)? as u64 {
+        0 => Ok(None),
+        read if read == most => Err(io::Error::other("a line has more than 64 MiB")),
+        _ => Ok(Some(line)),
     }
 }
 
@@ -352,6 +402,14 @@ fn change(line: &[u8], key: &[String], descriptor: &Descriptor) -> Result<(Vec<u
         }
         _ => Err("it has no \"op\", or another one than \"put\" and \"delete\"".into()),
     }
+}
+
+/// Returns files of the records that are put, and of those that are deleted.
+fn split(changes: &[(u64, StreamChange)]) -> Result<[Option<File>; 2], FollowError> {
+    let (puts, deletes): (Vec<_>, Vec<_>) =
+        changes.iter().map(|(_, change)| change).partition(|change| matches!(change, StreamChange::Put(_)));
+    let puts = file_of(&puts).map_err(FollowError::Write)?;
+    Ok([puts, file_of(&deletes).map_err(FollowError::Write)?])
 }
 
 /// Writes rows to a file of JSON lines without a name, which ends with the process. Returns `None` for no rows.

@@ -59,7 +59,7 @@ mod update;
 mod update_error;
 
 pub use fetched::fetched;
-pub use follow::{FollowError, FollowOptions, FollowedEpoch, follow};
+pub use follow::{FollowError, FollowOptions, FollowedEpoch, apply_lines, follow};
 pub use job::{Built, Job, JobRequest};
 pub use job_error::JobError;
 pub use mirror::{MirrorError, mirror};

@@ -50,6 +50,12 @@ pub(super) enum Request {
         #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         options: Map<String, Value>,
     },
+    /// Apply all changes of a stream to a table, or none: lines of JSON, as of `apply --follow`.
+    Changes {
+        #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
+        table: Name,
+        input: TaskInput,
+    },
     /// Fold the changes of a table into a new base.
     Compact {
         #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
@@ -141,6 +147,7 @@ impl Request {
         match self {
             Self::Build { table, .. }
             | Self::Apply { table, .. }
+            | Self::Changes { table, .. }
             | Self::Compact { table, .. }
             | Self::Load { table, .. }
             | Self::Unload { table }
@@ -153,6 +160,7 @@ impl Request {
         let (built, first, second) = match self {
             Self::Build { input, .. } => (input.all(), None, None),
             Self::Apply { input, delete, .. } => (&[][..], input.as_ref(), delete.as_ref()),
+            Self::Changes { input, .. } => (&[][..], Some(input), None),
             _ => (&[][..], None, None),
         };
         built.iter().chain(first).chain(second)

@@ -3,13 +3,14 @@
 use std::{
     ffi::OsString,
     fs,
+    io::BufReader,
     panic::AssertUnwindSafe,
     panic::catch_unwind,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use hush_build::{Job, Update, mirror};
+use hush_build::{Job, Update, apply_lines, mirror};
 use hush_cpu::Cpu;
 use hush_engine::{Backends, Cancel, Progress};
 use hush_ingest::{Input, mirror::RemoteTable};
@@ -61,6 +62,8 @@ pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorErro
             check_options(options)?;
             frontend(tasks).apply(options, None, None).map(drop).map_err(OperatorError::Invalid)
         }
+        Request::Changes { input: TaskInput::Upload { .. }, .. } => tasks.folders.own_dir(table).map(drop),
+        Request::Changes { .. } => Err(OperatorError::Invalid("a stream of changes is uploaded".into())),
         Request::Compact { options, .. } => {
             check_options(options)?;
             frontend(tasks).compact(options).map(drop).map_err(OperatorError::Invalid)
@@ -137,6 +140,11 @@ fn done(
             }
             let update = Update::open(dir, None, cancel).map_err(said)?;
             update.apply(request, &backends(tasks)?, progress).map(drop).map_err(said)
+        }),
+        Request::Changes { input, .. } => made(tasks, &table, task.id, progress, |dir| {
+            let lines = fs::File::open(place(tasks, &input).map_err(said)?).map_err(said)?;
+            let lines = BufReader::new(lines);
+            apply_lines(dir, lines, &backends(tasks)?, cancel, progress).map(drop).map_err(said)
         }),
         Request::Compact { options, .. } => made(tasks, &table, task.id, progress, |dir| {
             let request = frontend(tasks).compact(&options)?;

@@ -1,6 +1,10 @@
 //! `/v1/admin/..`: the endpoints for operators.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     Json,
@@ -11,12 +15,12 @@ use axum::{
 use hush_protocol::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::task::spawn_blocking;
+use tokio::{task::spawn_blocking, time::sleep};
 
 use super::TableName;
 use crate::{
     access::{caller::Caller, client::ClientAddress, tokens::Scope},
-    operator::{KeptTable, Operator, OperatorError, Task, Upload},
+    operator::{KeptTable, Operator, OperatorError, Task, TaskStatus, Upload},
     problem::{Code, Problem},
     queue::limits::read_body,
     state::Server,
@@ -26,6 +30,11 @@ use crate::{
 const MAX_REQUEST_BYTES: usize = 1 << 20;
 /// The longest part of an upload, in bytes.
 const MAX_PART_BYTES: usize = 64 << 20;
+/// The seconds for which a request of changes waits, if it does not say, and at most.
+const CHANGES_WAIT: u64 = 10;
+const MAX_CHANGES_WAIT: u64 = 60;
+/// The interval at which it looks.
+const CHANGES_LOOK: Duration = Duration::from_millis(10);
 /// The most tasks of a list.
 const MOST_TASKS: usize = 100;
 /// The header that tells where the next part of an upload begins.
@@ -72,6 +81,65 @@ pub(super) async fn compact(
     let table = operated(&caller, table)?;
     ask(&server, move |operator| operator.compact(&table)).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "state": "begun" }))))
+}
+
+/// The time for which a request of changes waits.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
+pub(super) struct ChangesWait {
+    /// How many seconds to wait for the epoch that has the changes: 10 if not given.
+    #[cfg_attr(feature = "openapi", param(maximum = 60))]
+    wait: Option<u64>,
+}
+
+/// Applies changes to a table, all of them or none: a JSON object a line, of at most 64 MiB in all.
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/admin/tables/{table}/changes", operation_id = "applyChanges",
+    params(ChangesWait), request_body(content = String, content_type = "application/x-ndjson"),
+    responses((status = 200, description = "They are served, in the task's `epoch`.", body = Task),
+        (status = 202, description = "The task that applies them.", body = Task,
+            headers(("Location" = String, description = "Where the task is."))))))]
+pub(super) async fn changes(
+    State(server): State<Arc<Server>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    caller: Caller,
+    table: TableName,
+    Query(ChangesWait { wait }): Query<ChangesWait>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let table = operated(&caller, table)?;
+    let (parts, body) = request.into_parts();
+    let client = ClientAddress::from(peer.ip());
+    let (bytes, memory) = read_body(&server, client, &parts.headers, body, MAX_PART_BYTES).await?;
+    let asking = caller.clone();
+    let task = ask(&server, move |operator| {
+        let name = "changes.jsonl".parse().expect("a name");
+        let Upload { id, .. } = operator.begin_upload(&asking, &name)?;
+        let request = json!({ "kind": "changes", "table": table, "input": { "upload": id } });
+        let submitted =
+            operator.append(&asking, &id, 0, &bytes).and_then(|_| operator.submit(&asking, request));
+        submitted.inspect_err(|_| drop(operator.remove_upload(&asking, &id)))
+    });
+    let mut task: Task = task.await?;
+    drop(memory);
+    let until = Instant::now() + Duration::from_secs(wait.unwrap_or(CHANGES_WAIT).min(MAX_CHANGES_WAIT));
+    while !task.status.is_final() && Instant::now() < until {
+        sleep(CHANGES_LOOK).await;
+        let (caller, id) = (caller.clone(), task.id);
+        task = ask(&server, move |operator| operator.task(&caller, id)).await?;
+    }
+    let location = [(LOCATION, format!("/v1/admin/tasks/{}", task.id))];
+    match task.status {
+        TaskStatus::Succeeded => Ok(Json(task).into_response()),
+        status if status.is_final() => {
+            if let Some(upload) = task.request["input"]["upload"].as_str().and_then(|id| id.parse().ok()) {
+                // The caller has the changes, and sends them again.
+                let _ = ask(&server, move |operator| operator.remove_upload(&caller, &upload)).await;
+            }
+            let reason = task.error.unwrap_or_else(|| "the changes were given up".into());
+            Err(Problem::new(Code::Refused, reason))
+        }
+        _ => Ok((StatusCode::ACCEPTED, location, Json(task)).into_response()),
+    }
 }
 
 /// Returns the tables that the server keeps, with the kept builds of each.

@@ -69,6 +69,7 @@ pub(crate) fn router(
         router = router
             .route("/v1/admin/tables/{table}/reload", post(admin::reload))
             .route("/v1/admin/tables/{table}/compact", post(admin::compact))
+            .route("/v1/admin/tables/{table}/changes", post(admin::changes))
             .route("/v1/admin/tables", get(admin::kept))
             .route("/v1/admin/tasks", get(admin::tasks).post(admin::submit))
             .route("/v1/admin/tasks/{id}", get(admin::task))

@@ -11,7 +11,7 @@ use crate::problem;
 #[openapi(
     paths(tables::list, tables::descriptor, page::plan, query::answer, blobs::download, keys::contains, keys::upload,
         gateway::key, gateway::answer, health::live, health::ready, health::info, metrics::text, admin::kept, admin::reload,
-        admin::compact, admin::tasks, admin::submit, admin::task, admin::cancel, admin::begin_upload, admin::upload,
+        admin::changes, admin::compact, admin::tasks, admin::submit, admin::task, admin::cancel, admin::begin_upload, admin::upload,
         admin::append, admin::remove_upload),
     components(schemas(problem::Document, Name))
 )]

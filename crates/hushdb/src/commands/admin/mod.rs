@@ -74,6 +74,13 @@ enum AdminCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<String>,
     },
+    /// Apply a file of changes to a table, all or none: a JSON object a line, as of `apply --follow`.
+    Changes {
+        /// Name of the table.
+        name: Name,
+        /// The file.
+        input: String,
+    },
     /// Fold the changes of a table into a new base.
     Compact {
         /// Name of the table.
@@ -149,6 +156,9 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
                 }
             }
             request
+        }
+        AdminCommand::Changes { name, input } => {
+            json!({"kind": "changes", "table": name, "input": uploads.input_of(&input)?})
         }
         AdminCommand::Compact { name, options: given } => {
             json!({"kind": "compact", "table": name, "options": only_options::<CompactArgs>(&given, &["x"])?})
