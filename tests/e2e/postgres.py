@@ -37,7 +37,7 @@ class Postgres:
     def __enter__(self):
         self.run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
         (self.data / "pg_hba.conf").write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")
-        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.data, "fsync": "off",
+        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.data, "fsync": "off", "wal_level": "logical",
                     "ssl": "on", "ssl_cert_file": self.cert, "ssl_key_file": self.key,
                     # The settings differ from those that a build sets.
                     "datestyle": "SQL, DMY", "timezone": "Asia/Kathmandu", "bytea_output": "escape", "password_encryption": "scram-sha-256"}
@@ -45,6 +45,11 @@ class Postgres:
             file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
         self.run("pg_ctl", "-D", self.data, "-l", self.data / "log", "-w", "start")
         return self
+
+    def restart(self):
+        """Ends the server as a crash would, and starts it again."""
+        self.run("pg_ctl", "-D", self.data, "-m", "immediate", "stop")
+        self.run("pg_ctl", "-D", self.data, "-l", self.data / "log", "-w", "start")
 
     def __exit__(self, *_):
         self.run("pg_ctl", "-D", self.data, "-m", "immediate", "stop")

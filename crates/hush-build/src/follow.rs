@@ -13,11 +13,11 @@ use std::{
 };
 
 use hush_engine::{Backends, Progress, Silent};
-use hush_ingest::{Format, IngestOptions, Input, MAX_ROW_SIZE, OnDuplicate};
+use hush_ingest::{Format, IngestError, IngestOptions, Input, MAX_ROW_SIZE, OnDuplicate};
 use hush_protocol::{descriptor::Descriptor, schema::Column, slot::MAX_VALUE_BYTES};
 use hush_store::{
     cancel::Cancel,
-    snapshot::{Header, SnapshotError},
+    snapshot::{FollowedPosition, Header, SnapshotError},
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -34,7 +34,7 @@ const OP: &str = "op";
 const LINES_AHEAD: usize = 1 << 14;
 /// The interval at which a stream that is silent looks whether it is to end, and at which a table that somebody else changes is
 /// tried again.
-const LOOK: Duration = Duration::from_millis(100);
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
 /// The rules by which a table follows a stream.
 #[derive(Clone, Debug)]
@@ -58,6 +58,8 @@ pub struct FollowedEpoch {
     pub epoch: [u8; 32],
     /// The number of lines of the stream whose changes are in place.
     pub lines: u64,
+    /// The position of the database up to which its changes are in place, in place of lines.
+    pub position: Option<u64>,
     /// The number of records that changed in the epoch.
     pub changes: usize,
 }
@@ -110,6 +112,25 @@ pub enum FollowError {
         last: u64,
         /// The reason.
         source: Box<UpdateError>,
+    },
+    /// The database cannot be read, or has a change that cannot be followed.
+    #[error(transparent)]
+    Source(Box<IngestError>),
+    /// Changes of a database were not applied.
+    #[error("the changes up to position {position:x} are not in place: {source}")]
+    Database {
+        /// The position behind the changes.
+        position: u64,
+        /// The reason.
+        source: Box<UpdateError>,
+    },
+    /// The table is older than what the slot has forgotten.
+    #[error(
+        "the slot '{slot}' has forgotten changes that the table does not have, as after a rollback: build the table again"
+    )]
+    Behind {
+        /// The name of the slot.
+        slot: String,
     },
     /// A file of changes cannot be written.
     #[error("cannot write a temporary file: {0}")]
@@ -235,12 +256,12 @@ pub fn apply_lines(
 }
 
 /// The table that follows.
-struct Follower<'a> {
-    dir: &'a Path,
-    options: &'a FollowOptions,
-    backends: &'a Backends,
+pub(crate) struct Follower<'a> {
+    pub(crate) dir: &'a Path,
+    pub(crate) options: &'a FollowOptions,
+    pub(crate) backends: &'a Backends,
     /// The progress that is told when the stream has to wait, and for what.
-    progress: &'a dyn Progress,
+    pub(crate) progress: &'a dyn Progress,
 }
 
 impl Follower<'_> {
@@ -260,7 +281,7 @@ impl Follower<'_> {
         let mut changes: Vec<_> = changes.into_values().collect();
         changes.sort_by_key(|(line, _)| *line);
         let header = self.all(&changes, done)?;
-        told(&FollowedEpoch { epoch: header.descriptor.epoch, lines: read, changes: count });
+        told(&FollowedEpoch { epoch: header.descriptor.epoch, lines: read, position: None, changes: count });
         Ok(())
     }
 
@@ -287,9 +308,20 @@ impl Follower<'_> {
 
     fn applied(&self, puts: Option<&File>, deletes: Option<&File>) -> Result<Updated, UpdateError> {
         let input = |file: &File| Input::from(OsStr::new(&format!("/dev/fd/{}", file.as_raw_fd())));
+        self.applied_inputs(puts.map(input), deletes.map(input), None)
+    }
+
+    /// Applies records and keys to delete, which are lines of JSON if they are files. `followed` is the position behind them.
+    pub(crate) fn applied_inputs(
+        &self,
+        changes: Option<Input>,
+        delete: Option<Input>,
+        followed: Option<FollowedPosition>,
+    ) -> Result<Updated, UpdateError> {
         let request = ApplyRequest {
-            changes: puts.map(input),
-            delete: deletes.map(input),
+            changes,
+            delete,
+            followed,
             ingest: IngestOptions {
                 key: self.options.key.clone(),
                 max_value_size: MAX_VALUE_BYTES as u32,
@@ -314,7 +346,10 @@ impl Follower<'_> {
     }
 
     /// Runs `work` on the table, once nobody else changes it.
-    fn with_table<T>(&self, work: impl Fn(Update) -> Result<T, UpdateError>) -> Result<T, UpdateError> {
+    pub(crate) fn with_table<T>(
+        &self,
+        work: impl Fn(Update) -> Result<T, UpdateError>,
+    ) -> Result<T, UpdateError> {
         let mut is_told = false;
         loop {
             match Update::open(self.dir, self.options.signing.clone(), &Cancel::new()) {

@@ -48,6 +48,8 @@
 pub mod builder;
 mod fetched;
 mod follow;
+#[cfg(feature = "remote")]
+mod follow_database;
 mod job;
 mod job_error;
 mod mirror;
@@ -60,6 +62,8 @@ mod update_error;
 
 pub use fetched::fetched;
 pub use follow::{FollowError, FollowOptions, FollowedEpoch, apply_lines, follow};
+#[cfg(feature = "remote")]
+pub use follow_database::{FollowedTable, follow_database};
 pub use job::{Built, Job, JobRequest};
 pub use job_error::JobError;
 pub use mirror::{MirrorError, mirror};

@@ -21,16 +21,16 @@ use hush_protocol::{
 use hush_store::{
     cancel::Cancel,
     snapshot::{
-        Changes, Header, KEYS_FILE, KeptEpoch, KeptRecords, SharedPhase, Snapshot, SnapshotWriter, Verify,
-        keep_epoch, kept_epochs, keys,
+        Changes, FollowedPosition, Header, KEYS_FILE, KeptEpoch, KeptRecords, SharedPhase, Snapshot,
+        SnapshotWriter, Verify, keep_epoch, kept_epochs, keys,
     },
 };
 
 use crate::{
     JobError,
     builder::{
-        self, BuildError, BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Previous, Signing, Tiers,
-        shown_change,
+        self, Applied, BuildError, BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Previous, Signing,
+        Tiers, shown_change,
     },
     fetched,
     job::{Lists, Watched, spool},
@@ -51,6 +51,8 @@ pub struct ApplyRequest {
     pub on_duplicate: OnDuplicate,
     /// Whether deletions of absent records are passed over, and rows of lists are whole lists, as in a stream of changes.
     pub is_stream: bool,
+    /// The position in the changes of a database behind these, if they are from there.
+    pub followed: Option<FollowedPosition>,
     /// The number of epochs that are kept beside the table, the present one among them, to [go back](Update::rollback) to.
     pub keep_epochs: Option<usize>,
 }
@@ -216,7 +218,8 @@ impl Update {
         backends: &Backends,
         progress: &dyn Progress,
     ) -> Result<Updated, UpdateError> {
-        let ApplyRequest { changes, delete, ingest, on_duplicate, is_stream, keep_epochs } = request;
+        let ApplyRequest { changes, delete, ingest, on_duplicate, is_stream, followed, keep_epochs } =
+            request;
         if changes.is_none() && delete.is_none() {
             return Err(UpdateError::Nothing);
         }
@@ -276,7 +279,7 @@ impl Update {
             all = changed.changes;
             table = Some(changed.table);
         }
-        let all = (&all, table.as_ref());
+        let all = Applied { changes: &all, sorted: table.as_ref(), followed };
         let header = builder::apply(&dir, snapshot, all, signing.as_ref(), writer, backends, progress)?;
         Ok(Updated::new(header, asked, start))
     }
@@ -346,8 +349,12 @@ impl Update {
         };
         drop((kept, snapshot));
         // Another number of changes is another geometry.
-        options.previous =
-            Some(Arc::new(Previous { keeps_geometry: room.is_none(), descriptor, changes: holes }));
+        options.previous = Some(Arc::new(Previous {
+            keeps_geometry: room.is_none(),
+            descriptor,
+            changes: holes,
+            followed: header.followed,
+        }));
         let header = builder::build(&records, by_key, &header.source, &options, writer, backends, progress)?;
         Ok(Updated::new(header, asked, start))
     }

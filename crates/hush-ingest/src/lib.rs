@@ -41,11 +41,14 @@ pub use formats::arrow::{
     value::key_field,
 };
 pub use formats::folder::walk::Skipped;
+#[cfg(feature = "remote")]
+pub use formats::postgres::follow::{DatabaseBatch, DatabaseChanges, ReplicationSlot, show_position};
 pub use input::{
     fetch::{Fetch, Fetched},
     format::{Format, UnknownFormat},
     key_list,
     options::{CsvDialect, DEFAULT_MAX_VALUE_SIZE, FolderAs, IngestOptions, Input},
+    rows::RowBatch,
     several::Several,
 };
 pub use place::Place;

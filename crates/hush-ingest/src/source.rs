@@ -260,6 +260,7 @@ pub(crate) fn open_one(input: &Input, options: &IngestOptions) -> Result<Box<dyn
             options.check(name, Format::Arrow)?;
             Box::new(arrow::ArrowReader::of_batches(name, batches.take()?, options)?)
         }
+        Input::Rows(rows) => Box::new(rows.reader()),
         Input::Path(path) => {
             let (format, compression) = Format::of(path, options)?;
             if format == Format::Folder {

@@ -34,6 +34,7 @@ fn header(database: FileEntry) -> Header {
         source: "test".into(),
         choice: None,
         changes: None,
+        followed: None,
         files: vec![database],
     }
 }

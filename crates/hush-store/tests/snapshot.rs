@@ -38,6 +38,7 @@ fn write(target: &Path, content: &[u8], force: bool) -> Result<(), SnapshotError
         source: "test".into(),
         choice: None,
         changes: None,
+        followed: None,
         files: vec![file.finish()?],
     };
     writer.commit(&header)

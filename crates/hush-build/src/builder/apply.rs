@@ -6,7 +6,8 @@ use hush_engine::Progress;
 use hush_ingest::{Compressor, IngestError, shown_key};
 use hush_protocol::descriptor::{Descriptor, Lookup, Role};
 use hush_store::snapshot::{
-    ADDED_FENCES_FILE, CHANGES_FILE, Changes, DICTIONARY_FILE, Header, Snapshot, SnapshotWriter, segment_of,
+    ADDED_FENCES_FILE, CHANGES_FILE, Changes, DICTIONARY_FILE, FollowedPosition, Header, Snapshot,
+    SnapshotWriter, segment_of,
 };
 
 use crate::builder::{
@@ -14,9 +15,18 @@ use crate::builder::{
 };
 use crate::sorted::SortedTable;
 
-/// Makes a new epoch of the table in `dir`, which is open as `snapshot`. `changes` are all changes since the base was made,
-/// including those of the last epoch; in a sorted table they are of leaves, and `sorted` is its new description. `writer` replaces
-/// the old epoch with the new one.
+/// The changes that are applied to a table.
+pub struct Applied<'a> {
+    /// All changes since the base was made, including those of the last epoch: in a sorted table, of leaves.
+    pub changes: &'a Changes,
+    /// The new description of a sorted table.
+    pub sorted: Option<&'a SortedTable>,
+    /// The position in the changes of a database behind these; `None` keeps the present one.
+    pub followed: Option<FollowedPosition>,
+}
+
+/// Makes a new epoch of the table in `dir`, which is open as `snapshot`. `writer` replaces the old epoch with the
+/// new one.
 ///
 /// # Errors
 /// [`BuildError::NotUpdatable`] if the table has no room for changes; [`BuildError::ChangesFull`],
@@ -24,12 +34,13 @@ use crate::sorted::SortedTable;
 pub fn apply<'a>(
     dir: &Path,
     mut snapshot: Snapshot,
-    (changes, sorted): (&Changes, Option<&SortedTable>),
+    applied: Applied<'_>,
     signing: Option<&Signing>,
     writer: SnapshotWriter,
     by: impl Into<Computers<'a>>,
     progress: &dyn Progress,
 ) -> Result<Header, BuildError> {
+    let Applied { changes, sorted, followed } = applied;
     let by = by.into();
     let mut header = snapshot.header().clone();
     let (Some(count), descriptor) = (header.changes, &mut header.descriptor) else {
@@ -85,6 +96,7 @@ pub fn apply<'a>(
     }
     seal(descriptor, signing, dir)?;
     header.changes = Some(changes.count(count.room));
+    header.followed = followed.or(header.followed);
     header.written_by = WRITTEN_BY.into();
     writer.commit(&header)?;
     Ok(header)

@@ -27,8 +27,8 @@ use hush_store::snapshot::{
 
 use crate::planner;
 
-pub use apply::apply;
 pub(crate) use apply::shown_change;
+pub use apply::{Applied, apply};
 use compress::Stored;
 pub use error::BuildError;
 pub use hints::computers::Computers;
@@ -94,6 +94,7 @@ pub fn build<'a>(
         source: source.into(),
         choice,
         changes,
+        followed: options.previous.as_ref().and_then(|previous| previous.followed.clone()),
         files,
     };
     writer.commit(&header)?;

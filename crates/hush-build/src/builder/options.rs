@@ -10,7 +10,7 @@ use hush_protocol::{
     keyword::FilterKind,
     table::TableShape,
 };
-use hush_store::snapshot::Changes;
+use hush_store::snapshot::{Changes, FollowedPosition};
 
 use super::{BuildError, Signing};
 use crate::{
@@ -89,6 +89,8 @@ pub struct Previous {
     pub descriptor: Descriptor,
     /// The changes with which the new table begins.
     pub changes: Changes,
+    /// The position in the changes of a database up to which the table has them.
+    pub followed: Option<FollowedPosition>,
 }
 
 impl fmt::Debug for Previous {

@@ -253,6 +253,7 @@ fn changes_of_other_columns_are_refused() {
         let apply = |changes: Option<&str>, delete: Option<&str>, key: &str| {
             let request = ApplyRequest {
                 is_stream: false,
+                followed: None,
                 keep_epochs: None,
                 changes: changes.map(|content| input("changes.csv", content)),
                 delete: delete.map(|content| input("gone.csv", content)),

@@ -99,6 +99,7 @@ impl WordTable {
             ingest: IngestOptions { key: vec!["word".into()], ..IngestOptions::default() },
             on_duplicate: OnDuplicate::Error,
             is_stream: false,
+            followed: None,
             keep_epochs: None,
         };
         update.apply(request, &self.backends, &Silent).map(drop)

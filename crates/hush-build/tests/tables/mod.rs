@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use hush_build::builder::{BuildError, BuildOptions, ChangeRoom, Compress, Tiers, apply, build};
+use hush_build::builder::{Applied, BuildError, BuildOptions, ChangeRoom, Compress, Tiers, apply, build};
 use hush_client::{Acceptance, PendingLookup, Table as Client, Wanted as LookUp};
 use hush_cpu::Cpu;
 use hush_engine::{Backends, ClientKeys, Engine, EngineError, OpenError, Progress, Silent, open};
@@ -180,7 +180,15 @@ impl Folder {
         let (table, silent) = (self.table(), &Silent);
         let writer = SnapshotWriter::create(&table, true).unwrap();
         let snapshot = Snapshot::open(&table, Verify::Full).unwrap();
-        let header = apply(&table, snapshot, (&changes, None), None, writer, backends, silent)?;
+        let header = apply(
+            &table,
+            snapshot,
+            Applied { changes: &changes, sorted: None, followed: None },
+            None,
+            writer,
+            backends,
+            silent,
+        )?;
         self.changed = all;
         Ok(header)
     }

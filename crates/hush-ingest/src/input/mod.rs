@@ -6,6 +6,7 @@ pub(crate) mod fetch;
 pub(crate) mod format;
 pub mod key_list;
 pub(crate) mod options;
+pub(crate) mod rows;
 pub(crate) mod several;
 pub(crate) mod stdin;
 pub(crate) mod text;

@@ -12,7 +12,7 @@ use hush_protocol::{normal_form::NormalForm, wording::Wording};
 use crate::remote::{RemoteUrl, Scheme, SourcePolicy};
 use crate::{
     Fetched, Format, IngestError, formats,
-    input::{fetch, several::Several},
+    input::{fetch, rows::RowBatch, several::Several},
     record::projection::FirstColumns,
     scheme,
 };
@@ -35,6 +35,8 @@ pub enum Input {
     /// Batches of Arrow within this program.
     #[cfg(feature = "arrow")]
     Batches(crate::Batches),
+    /// Records within this program.
+    Rows(RowBatch),
     /// Files of the same columns, which are read one after another.
     Several(Several),
 }
@@ -54,6 +56,7 @@ impl Input {
             Self::Fetched(fetched) => fetched.shown(),
             #[cfg(feature = "arrow")]
             Self::Batches(batches) => batches.name(),
+            Self::Rows(rows) => rows.name(),
             Self::Several(several) => several.name(),
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The options of a command that a task refuses: they name files of the machine, or are the server's to decide.
-const NOT_TAKEN: [&str; 14] = [
+const NOT_TAKEN: [&str; 16] = [
     "out",
     "machine",
     "sign",
@@ -21,6 +21,8 @@ const NOT_TAKEN: [&str; 14] = [
     "every",
     "most",
     "keep-epochs",
+    "slot",
+    "publication",
 ];
 
 /// The request of a task.

@@ -38,8 +38,20 @@ pub struct Header {
     /// The count of changes, in a table that has room for changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeCount>,
+    /// The position up to which the changes of a database are in the table, if it follows one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followed: Option<FollowedPosition>,
     /// The other files.
     pub files: Vec<FileEntry>,
+}
+
+/// A position in the changes of a database.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FollowedPosition {
+    /// The name of the replication slot.
+    pub slot: String,
+    /// The position.
+    pub position: u64,
 }
 
 /// The reasons for the choice of a table, for people: what it was planned for, what was chosen, and the next best.

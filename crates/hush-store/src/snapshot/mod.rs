@@ -20,7 +20,9 @@ pub use copies::arriving::{ArrivingSnapshot, Piece, Trust};
 pub use copies::sparse::{Missing, SparseFolder};
 pub use epochs::{KeptEpoch, keep_epoch, kept_epochs};
 pub use error::SnapshotError;
-pub use header::{Choice, FORMAT_VERSION, FileEntry, HEADER_FILE, Header, MAX_HEADER_BYTES};
+pub use header::{
+    Choice, FORMAT_VERSION, FileEntry, FollowedPosition, HEADER_FILE, Header, MAX_HEADER_BYTES,
+};
 pub use kept::{KEYS_FILE, KeptRecords, VALUES_FILE, keys};
 pub use reading::mapped::MappedFile;
 pub use reading::reader::{Snapshot, Verified, Verify};

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    ffi::OsStr,
     io::BufReader,
     num::NonZeroUsize,
     path::{Path, PathBuf},
@@ -13,7 +14,11 @@ use clap::Args;
 use hush_build::{
     ApplyRequest, FollowOptions, FollowedEpoch, Update, UpdateError, Updated, builder::Signing,
 };
+#[cfg(feature = "remote")]
+use hush_build::{FollowedTable, follow_database};
 use hush_engine::{BackendChoice, Backends, Cancel, Progress};
+#[cfg(feature = "remote")]
+use hush_ingest::ReplicationSlot;
 use hush_ingest::{IngestOptions, Input, OnDuplicate};
 use hush_protocol::slot::MAX_VALUE_BYTES;
 use serde::Serialize;
@@ -38,9 +43,9 @@ pub(crate) struct ApplyArgs {
     /// How to treat a key that occurs twice: error, first, last, or all, which makes a list of its values.
     #[arg(long, default_value = "error", value_name = "WHAT")]
     on_duplicate: OnDuplicate,
-    /// Follow a stream of changes until it ends: - for standard input. A line is a JSON object with "op": "put" and the columns
-    /// of a record, or "op": "delete" and the key columns.
-    #[arg(long, value_name = "STREAM", value_parser = ["-"], requires = "key", conflicts_with_all = ["changes", "delete", "on_duplicate"])]
+    /// Follow a stream of changes until it ends: - for standard input, of which a line is a JSON object with "op": "put" and the
+    /// columns of a record, or "op": "delete" and the key columns; or the changes of a table of postgres://USER@HOST/DATABASE.
+    #[arg(long, value_name = "STREAM", requires = "key", conflicts_with_all = ["changes", "delete", "on_duplicate"])]
     follow: Option<String>,
     /// Longest time until a change of --follow is in an epoch, such as 500ms or 10s.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration, requires = "follow")]
@@ -48,6 +53,12 @@ pub(crate) struct ApplyArgs {
     /// Most changes of an epoch of --follow.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..), requires = "follow")]
     most: u32,
+    /// Replication slot of --follow postgres://.., made for pgoutput before the table was built.
+    #[arg(long, value_name = "NAME", requires = "follow")]
+    slot: Option<String>,
+    /// Publication of --follow postgres://... If not given, the one with the name of the slot.
+    #[arg(long, value_name = "NAME", requires = "slot")]
+    publication: Option<String>,
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
@@ -136,22 +147,28 @@ pub(crate) fn request(args: ApplyArgs) -> (PathBuf, ApplyRequest, UpdateArgs) {
         ingest: IngestOptions { key, max_value_size: MAX_VALUE_BYTES as u32, ..rows.options() },
         on_duplicate,
         is_stream: false,
+        followed: None,
         keep_epochs: update.kept(),
     };
     (dir, request, update)
 }
 
-/// The line about an epoch that is in place: all lines of the stream up to `lines` are in it.
+/// The line about an epoch that is in place: all lines of the stream up to `lines` are in it, or all changes of the database up to
+/// `position`.
 #[derive(Serialize)]
 struct EpochLine {
     epoch: String,
-    lines: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<String>,
     changes: usize,
 }
 
-/// Applies the changes of standard input as they come. Prints a line for each epoch that is in place.
+/// Applies the changes of standard input or of a database as they come. Prints a line for each epoch that is in place.
 fn follow(args: ApplyArgs) -> Result<(), Box<dyn Error>> {
-    let ApplyArgs { dir, key, every, most, update, .. } = args;
+    let ApplyArgs { dir, key, every, most, update, follow, slot, publication, rows, .. } = args;
+    let from = Input::from(OsStr::new(follow.as_deref().unwrap_or("-")));
     let options = FollowOptions {
         key,
         every,
@@ -163,17 +180,34 @@ fn follow(args: ApplyArgs) -> Result<(), Box<dyn Error>> {
     let stop = Cancel::new();
     let asked = stop.clone();
     ctrlc::set_handler(move || asked.cancel())?;
-    let stream = BufReader::new(std::io::stdin());
     let mut written = Ok(());
-    hush_build::follow(&dir, stream, &options, &backends, &stop, &Noted, |made| {
-        let FollowedEpoch { epoch, lines, changes } = *made;
-        let line = EpochLine { epoch: hex::encode(epoch), lines, changes };
+    let told = |made: &FollowedEpoch| {
+        let FollowedEpoch { epoch, lines, position, changes } = *made;
+        let lines = position.is_none().then_some(lines);
+        let position = position.map(|position| format!("{:X}/{:X}", position >> 32, position as u32));
+        let line = EpochLine { epoch: hex::encode(epoch), lines, position, changes };
         let line = serde_json::to_string(&line).expect("it is plain data");
         // Whoever reads these lines may have gone; the table goes on.
         if written.is_ok() {
             written = report::print(&format!("{line}\n"));
         }
-    })?;
+    };
+    match from {
+        Input::Stdin => {
+            let stream = BufReader::new(std::io::stdin());
+            hush_build::follow(&dir, stream, &options, &backends, &stop, &Noted, told)?;
+        }
+        #[cfg(feature = "remote")]
+        Input::Url(_) => {
+            let slot =
+                slot.ok_or("which replication slot? --slot NAME, which was made before the table was built")?;
+            let publication = publication.unwrap_or_else(|| slot.clone());
+            let slot = ReplicationSlot { slot, publication };
+            let from = FollowedTable { url: from, slot, table: rows.options().table };
+            follow_database(&dir, &from, &options, &backends, &stop, &Noted, told)?;
+        }
+        _ => return Err("--follow takes - for standard input, or postgres://USER@HOST/DATABASE".into()),
+    }
     Ok(written?)
 }
 

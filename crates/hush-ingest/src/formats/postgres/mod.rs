@@ -1,11 +1,12 @@
 //! PostgreSQL: the rows of a table or of a query, copied out within one snapshot of the database.
 
+pub(crate) mod follow;
+mod record;
 pub(crate) mod row;
 pub(crate) mod settings;
 pub(crate) mod tls;
 
 use std::{
-    cell::Cell,
     error::Error as _,
     path::{Path, PathBuf},
     pin::Pin,
@@ -14,10 +15,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::ReadyChunks};
-use hush_protocol::{
-    schema::{ColumnType, Schema},
-    wording::Wording,
-};
+use hush_protocol::{schema::Schema, wording::Wording};
 use tokio::{
     runtime::{Builder, Runtime},
     task::JoinHandle,
@@ -27,12 +25,13 @@ use tokio_postgres::{Client, CopyOutStream, Error, error::SqlState};
 
 use crate::remote::{AUTHORITY_AS_SERVER, Refused, RemoteUrl};
 use crate::{
-    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    IngestError, IngestOptions, MAX_ROW_SIZE, Progress, ProgressUnit, Reader, Record,
     formats::postgres::{
-        row::{CellKind, NoCell, PostgresRow, column_type},
+        record::{RowConverter, types_of},
+        row::CellKind,
         settings::Settings,
     },
-    record::{cell::Cell as RowCell, projection::Projection},
+    record::projection::Projection,
 };
 
 /// The most rows that are taken at a time, if that many have arrived.
@@ -50,6 +49,10 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; \
     SET LOCAL synchronize_seqscans = off; SET LOCAL max_parallel_workers_per_gather = 0; \
     SET LOCAL statement_timeout = 0";
 
+/// Gives values of a session the form that those of a build have.
+const SESSION: &str = "SET datestyle = 'ISO'; SET timezone = 'UTC'; SET intervalstyle = 'iso_8601'; SET bytea_output = 'hex'; \
+    SET extra_float_digits = 3; SET client_encoding = 'UTF8'; SET statement_timeout = 0";
+
 /// Selects the tables, views and other relations with rows, with about how many rows each has; first those visible unqualified.
 const TABLES: &str = "SELECT n.nspname::text, c.relname::text, pg_table_is_visible(c.oid), c.reltuples::float8 \
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -66,15 +69,7 @@ pub(crate) struct PostgresReader {
     /// Keeps the connection open; `None` once it is closed.
     session: Option<DatabaseSession>,
     runtime: Runtime,
-    projection: Projection,
-    /// For each column of the query its index in a row and its kind; `None` for a column not in use.
-    columns: Vec<Option<(usize, CellKind)>>,
-    /// The types of the columns of the query.
-    types: Vec<ColumnType>,
-    /// Whether a column has had a value outside of its type, such as `infinity`.
-    odd: Vec<Cell<bool>>,
-    row: PostgresRow,
-    number: u64,
+    converter: RowConverter,
     total: Option<u64>,
 }
 
@@ -85,63 +80,29 @@ impl PostgresReader {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
         let (session, begun) = runtime.block_on(open(&settings, path, options))?;
-        let Begun { rows, projection, columns, types, total } = begun;
+        let Begun { rows, converter, total } = begun;
         Ok(Self {
-            odd: types.iter().map(|_| Cell::new(false)).collect(),
-            types,
             path: path.into(),
             come: Vec::new(),
             rows: Box::pin(rows.ready_chunks(ROWS_AHEAD)),
             session: Some(session),
             runtime,
-            projection,
-            columns,
-            row: PostgresRow::default(),
-            number: 0,
+            converter,
             total,
         })
     }
 
-    fn place(&self) -> Place {
-        Place { path: self.path.clone(), row: self.number, line: None }
-    }
-
     fn record(&mut self, line: &[u8]) -> Result<Record, IngestError> {
-        let refused = |number: u64, what: &str, advice| IngestError::Postgres {
-            path: self.path.clone(),
-            message: format!("row {number}{what}"),
-            advice,
-        };
+        let converter = &mut self.converter;
+        converter.number += 1;
         if line.len() as u64 > MAX_ROW_SIZE {
             let what = format!(" is longer than {MAX_ROW_SIZE} bytes");
-            return Err(refused(self.number, &what, Wording("leave its long columns out with {value}")));
+            return Err(converter.refused(&what, Wording("leave its long columns out with {value}")));
         }
-        if !self.row.read(line, self.columns.iter().flatten().count()) {
-            return Err(refused(self.number, " does not have the columns of the others", AGAIN));
+        if !converter.row.read(line, converter.used()) {
+            return Err(converter.refused(" does not have the columns of the others", AGAIN));
         }
-        self.projection.record(
-            || self.place(),
-            |column| {
-                let (field, kind) = self.columns[column.index].expect("it is in use");
-                let cell = self.row.cell(field, kind).inspect(|cell| {
-                    if let (RowCell::Text(text), Some(own)) = (cell, self.types[column.index].plain())
-                        && own.canonical(text.as_bytes()).is_none()
-                    {
-                        self.odd[column.index].set(true);
-                    }
-                });
-                cell.map_err(|reason| match reason {
-                    NoCell::Utf8 => {
-                        IngestError::BadUtf8 { place: self.place(), column: Some(column.name.clone()) }
-                    }
-                    NoCell::Form => refused(
-                        self.number,
-                        &format!(", column {:?}: the server writes it in another form", column.name),
-                        Wording("convert it to text with {sql}"),
-                    ),
-                })
-            },
-        )
+        converter.record()
     }
 }
 
@@ -160,10 +121,7 @@ impl Iterator for PostgresReader {
             self.come.reverse();
         }
         match self.come.pop()? {
-            Ok(line) => {
-                self.number += 1;
-                Some(self.record(&line))
-            }
+            Ok(line) => Some(self.record(&line)),
             Err(error) => Some(Err(refused(&self.path, &error, None))),
         }
     }
@@ -171,17 +129,15 @@ impl Iterator for PostgresReader {
 
 impl Reader for PostgresReader {
     fn progress(&self) -> Progress {
-        Progress { read: self.number, total: self.total, unit: ProgressUnit::Rows }
+        Progress { read: self.converter.number, total: self.total, unit: ProgressUnit::Rows }
     }
 
     fn projection(&self) -> Option<&Projection> {
-        Some(&self.projection)
+        Some(&self.converter.projection)
     }
 
     fn columns(&self) -> Option<Schema> {
-        let own =
-            |index: usize| if self.odd[index].get() { ColumnType::ANY } else { self.types[index].clone() };
-        Some(self.projection.clone().typed(own).schema())
+        Some(self.converter.schema())
     }
 }
 
@@ -196,9 +152,7 @@ pub(crate) fn settings(url: &RemoteUrl) -> Result<Settings, IngestError> {
 /// A running query.
 struct Begun {
     rows: CopyOutStream,
-    projection: Projection,
-    columns: Vec<Option<(usize, CellKind)>>,
-    types: Vec<ColumnType>,
+    converter: RowConverter,
     total: Option<u64>,
 }
 
@@ -209,6 +163,14 @@ struct DatabaseSession {
 }
 
 impl DatabaseSession {
+    async fn open(settings: &Settings, path: &Path) -> Result<Self, IngestError> {
+        let left_out = settings.left_out.as_deref();
+        let connected = settings.config.connect(settings.tls.clone()).await;
+        let (client, connection) = connected.map_err(|error| refused(path, &error, left_out))?;
+        // An error that ends the connection also reaches every caller that waits for an answer.
+        Ok(Self { client, connection: tokio::spawn(connection) })
+    }
+
     /// Ends the transaction and the connection in order; otherwise the log of the server would show a broken connection. Nothing
     /// was written, so an error changes nothing.
     async fn end(self) {
@@ -223,11 +185,7 @@ async fn open(
     path: &Path,
     options: &IngestOptions,
 ) -> Result<(DatabaseSession, Begun), IngestError> {
-    let left_out = settings.left_out.as_deref();
-    let connected = settings.config.connect(settings.tls.clone()).await;
-    let (client, connection) = connected.map_err(|error| refused(path, &error, left_out))?;
-    // An error that ends the connection also reaches every caller that waits for an answer.
-    let session = DatabaseSession { client, connection: tokio::spawn(connection) };
+    let session = DatabaseSession::open(settings, path).await?;
     match begin(&session.client, path, options).await {
         Ok(begun) => Ok((session, begun)),
         Err(error) => {
@@ -251,11 +209,7 @@ async fn begin(client: &Client, path: &Path, options: &IngestOptions) -> Result<
         let reason = Wording("{sql} returns no columns; write a SELECT");
         return Err(IngestError::Option { path: path.into(), reason });
     }
-    let types: Vec<ColumnType> = statement
-        .columns()
-        .iter()
-        .map(|column| column_type(column.type_(), column.type_modifier()))
-        .collect();
+    let types = types_of(statement.columns().iter().map(|column| (column.type_(), column.type_modifier())));
     let projection = Projection::new(path, &names, options)?.typed(|index| types[index].clone());
     let mut used: Vec<usize> = projection.columns().map(|column| column.index).collect();
     used.sort_unstable();
@@ -272,7 +226,7 @@ async fn begin(client: &Client, path: &Path, options: &IngestOptions) -> Result<
     // A comment may end the query, hence the line end.
     let copy = format!("COPY (SELECT {list} FROM ({query}\n) AS q) TO STDOUT");
     let rows = client.copy_out(&copy).await.map_err(failed)?;
-    Ok(Begun { rows, projection, columns, types, total })
+    Ok(Begun { rows, converter: RowConverter::new(path.into(), projection, columns, types), total })
 }
 
 /// Returns the query of the rows of a table, and about how many there are.

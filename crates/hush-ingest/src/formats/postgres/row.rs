@@ -136,6 +136,17 @@ impl PostgresRow {
         self.fields.len() == fields
     }
 
+    /// Takes fields as the server writes them, without the escapes of a line.
+    pub(crate) fn take<'a>(&mut self, fields: impl IntoIterator<Item = Option<&'a [u8]>>) {
+        self.bytes.clear();
+        self.fields.clear();
+        for field in fields {
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(field.unwrap_or_default());
+            self.fields.push(field.map(|_| start..self.bytes.len()));
+        }
+    }
+
     /// Converts a field to a cell.
     pub(crate) fn cell(&self, field: usize, kind: CellKind) -> Result<Cell<'_>, NoCell> {
         let Some(range) = self.fields[field].clone() else { return Ok(Cell::Null) };

@@ -1,0 +1,227 @@
+//! A table that follows a table of PostgreSQL, by the changes of a replication slot.
+//!
+//! An epoch has the changes of whole transactions, and in its header the position behind them. The slot forgets them once the epoch
+//! is in place: a stop in between repeats the look at them, and they are passed over. A slot whose table changes rarely goes on,
+//! too, so that the database can remove what it has written. A note beside the table says so, by which a table that has gone back to
+//! an older epoch is told from one that misses nothing.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use hush_engine::{Backends, Progress};
+use hush_ingest::{DatabaseBatch, DatabaseChanges, IngestError, IngestOptions, Input, ReplicationSlot};
+use hush_protocol::{descriptor::Descriptor, schema::Column, slot::MAX_VALUE_BYTES};
+use hush_store::{
+    cancel::Cancel,
+    snapshot::{FollowedPosition, Header},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    FollowError, FollowOptions, FollowedEpoch,
+    follow::{Follower, LOOK},
+    update::key_of,
+};
+
+/// The interval at which a slot without changes of the table goes on.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// The table of a database that is followed.
+#[derive(Clone, Debug)]
+pub struct FollowedTable {
+    /// The URL of the database.
+    pub url: Input,
+    /// The slot and the publication.
+    pub slot: ReplicationSlot,
+    /// The name of the table, if the publication has several.
+    pub table: Option<String>,
+}
+
+/// The note beside a table about how far its slot went on.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct SlotNote {
+    slot: String,
+    /// The hash of the base that the table had before it followed.
+    #[serde(with = "hex")]
+    base: [u8; 32],
+    /// The position of the table; 0 before its first change.
+    position: u64,
+    /// The position of the slot, up to which nothing of the table has changed since.
+    forgotten: u64,
+}
+
+/// Applies the changes of a database to the table at `dir` until `stop` is cancelled. `told` is called after every epoch that is in
+/// place.
+///
+/// # Errors
+/// [`FollowError`]. What `told` was told of is in place, and nothing that the slot has forgotten is missing.
+pub fn follow_database(
+    dir: &Path,
+    from: &FollowedTable,
+    options: &FollowOptions,
+    backends: &Backends,
+    stop: &Cancel,
+    progress: &dyn Progress,
+    mut told: impl FnMut(&FollowedEpoch),
+) -> Result<(), FollowError> {
+    let follower = Follower { dir, options, backends, progress };
+    let header = follower.with_table(|update| Ok(update.header().clone()));
+    let header = header.map_err(|source| FollowError::Open(Box::new(source)))?;
+    let descriptor = &header.descriptor;
+    let names = |columns: &[Column]| columns.iter().map(|Column(name, _)| name.clone()).collect();
+    let ingest = IngestOptions {
+        key: options.key.clone(),
+        value: descriptor.schema.as_ref().map(|schema| names(&schema.value)).unwrap_or_default(),
+        table: from.table.clone(),
+        max_value_size: MAX_VALUE_BYTES as u32,
+        ..IngestOptions::default()
+    };
+    let mut changes = DatabaseChanges::open(&from.url, from.slot.clone(), &ingest)?;
+    let place = NotePlace::of(dir);
+    let mut note = SlotNote::started(&header, &from.slot.slot, &changes, &place)?;
+    let room = header.changes.map_or(usize::MAX, |count| count.room as usize);
+    let most = options.most.min(room.max(1));
+    let mut moved = Instant::now();
+    while !stop.is_cancelled() {
+        let began = Instant::now();
+        let [_, now] = changes.positions()?;
+        let batch = changes.look(note.position, most)?;
+        let is_idle = batch.as_ref().is_none_or(|batch| batch.changes.is_empty());
+        match batch {
+            Some(batch) if !batch.changes.is_empty() => {
+                let followed = FollowedPosition { slot: from.slot.slot.clone(), position: batch.position };
+                let position = batch.position;
+                let made = epoch(&follower, descriptor, batch, followed)?;
+                told(&made);
+                note.position = position;
+                note.forget(&place, position, &changes)?;
+                moved = Instant::now();
+            }
+            // Transactions that are known, or change nothing of the table.
+            Some(batch) => note.forget(&place, batch.position, &changes)?,
+            None if moved.elapsed() >= IDLE => {
+                note.forget(&place, now, &changes)?;
+                moved = Instant::now();
+            }
+            None => {}
+        }
+        while is_idle && began.elapsed() < options.every && !stop.is_cancelled() {
+            thread::sleep(LOOK.min(options.every));
+        }
+    }
+    Ok(())
+}
+
+impl SlotNote {
+    /// Returns the note of a table that begins to follow. Refuses one that is older than what the slot has forgotten.
+    fn started(
+        header: &Header,
+        slot: &str,
+        changes: &DatabaseChanges,
+        place: &NotePlace,
+    ) -> Result<Self, FollowError> {
+        let [forgotten, _] = changes.positions()?;
+        let own = header.followed.as_ref().filter(|followed| followed.slot == slot);
+        let position = own.map_or(0, |own| own.position);
+        let base = header.descriptor.database;
+        // A note about a table that was there before this one was built is of no use.
+        let known = place.read().filter(|note| note.slot == slot && (own.is_some() || note.base == base));
+        let is_behind = match &known {
+            _ if position >= forgotten => false,
+            Some(known) => known.position != position || known.forgotten < forgotten,
+            // A table that was built after the slot was made has all that the slot has forgotten.
+            None => own.is_some(),
+        };
+        match is_behind {
+            true => Err(FollowError::Behind { slot: slot.into() }),
+            false => Ok(Self {
+                slot: slot.into(),
+                base: known.map_or(base, |known| known.base),
+                position,
+                forgotten,
+            }),
+        }
+    }
+
+    /// Has the slot forget changes up to a position, and writes that down before.
+    fn forget(
+        &mut self,
+        place: &NotePlace,
+        position: u64,
+        changes: &DatabaseChanges,
+    ) -> Result<(), FollowError> {
+        self.forgotten = position;
+        place.write(self).map_err(FollowError::Write)?;
+        Ok(changes.forget(position)?)
+    }
+}
+
+/// Makes an epoch of a batch.
+fn epoch(
+    follower: &Follower<'_>,
+    descriptor: &Descriptor,
+    batch: DatabaseBatch,
+    followed: FollowedPosition,
+) -> Result<FollowedEpoch, FollowError> {
+    let position = followed.position;
+    let batch = distinct(batch, descriptor)?;
+    let count = batch.changes.len();
+    let [puts, deletes] = batch.inputs(&followed.slot);
+    let updated = follower.applied_inputs(puts, deletes, Some(followed));
+    let updated = updated.map_err(|source| FollowError::Database { position, source: Box::new(source) })?;
+    let epoch = updated.header.descriptor.epoch;
+    Ok(FollowedEpoch { epoch, lines: 0, position: Some(position), changes: count })
+}
+
+/// Leaves of the changes of keys that are one in the table, such as in another case, the last one.
+fn distinct(mut batch: DatabaseBatch, descriptor: &Descriptor) -> Result<DatabaseBatch, FollowError> {
+    let mut last = std::collections::HashMap::new();
+    for (at, (key, _)) in batch.changes.iter().enumerate() {
+        let own = key_of(&batch.columns.key_parts(key), descriptor);
+        let own = own.map_err(|source| FollowError::Together(Box::new(source)))?;
+        last.insert(own, at);
+    }
+    let mut kept: Vec<usize> = last.into_values().collect();
+    kept.sort_unstable();
+    let mut kept = kept.into_iter().peekable();
+    let mut at = 0;
+    batch.changes.retain(|_| {
+        let is_last = kept.next_if_eq(&at).is_some();
+        at += 1;
+        is_last
+    });
+    Ok(batch)
+}
+
+/// The place of the note.
+struct NotePlace(PathBuf);
+
+impl NotePlace {
+    fn of(dir: &Path) -> Self {
+        let dir = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+        let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self(dir.with_file_name(format!(".{name}.followed")))
+    }
+
+    fn read(&self) -> Option<SlotNote> {
+        serde_json::from_slice(&fs::read(&self.0).ok()?).ok()
+    }
+
+    fn write(&self, note: &SlotNote) -> io::Result<()> {
+        let folder = self.0.parent().unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        serde_json::to_writer(&mut file, note)?;
+        file.as_file().sync_all()?;
+        file.persist(&self.0).map(drop).map_err(|error| error.error)
+    }
+}
+
+impl From<IngestError> for FollowError {
+    fn from(error: IngestError) -> Self {
+        Self::Source(Box::new(error))
+    }
+}
