@@ -1,9 +1,9 @@
 //! A table that follows a table of PostgreSQL, by the changes of a replication slot.
 //!
 //! An epoch has the changes of whole transactions, and in its header the position behind them. The slot forgets them once the epoch
-//! is in place: a stop in between repeats the look at them, and they are passed over. A slot whose table changes rarely goes on,
-//! too, so that the database can remove what it has written. A note beside the table says so, by which a table that has gone back to
-//! an older epoch is told from one that misses nothing.
+//! is in place: a stop in between repeats the look at them, and they are passed over. A slot goes on, too, where nothing of the
+//! table changes, so that the database can remove what it has written. A note beside the table says so. By it a table that has gone
+//! back to an older epoch is told from one that misses nothing.
 
 use std::{
     fs, io,
