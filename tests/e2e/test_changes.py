@@ -348,6 +348,40 @@ class ChangeTest(KeyedTest):
             self.taken_up(url, table)
             self.assertEqual(self.ask(url, "k1", "k99", "k100")[0], [value(1, 2), value(99, 2), RECORDS["k100"]])
 
+    def test_changes_go_on_while_a_new_base_is_made(self):
+        rng = random.Random(8)
+        for name, count, turns, options in (("keys", 20_000, 2, []), ("sorted", 40_000, 1, ["--sorted", "bytes", "--leaf-bytes", 4096])):
+            rows = {f"k{i:06}": f"v{i:015}" for i in range(count)}
+            source = self.jsonl(rows, f"{name}.jsonl")
+            table = self.build(source, "--key", "k", "--protocol", "colpack", "--updatable", "--changes", 3000, *options, name=name)
+            with self.serve(table, args=["--watch"]) as (url, _):
+                during = 0
+                for turn in range(turns):
+                    self.apply(table, self.changes({f"k{i:06}": f"before {turn}" for i in range(turn, 90, 3)}, "before.jsonl"), "--key", "k")
+                    rows.update({f"k{i:06}": f"before {turn}" for i in range(turn, 90, 3)})
+                    compaction = subprocess.Popen([BINARY, "compact", table], stderr=subprocess.PIPE, text=True, env=self.env)
+                    while compaction.poll() is None:
+                        new = {f"k{rng.randrange(count):06}": f"during {during}" for _ in range(5)} | {f"new{during:05}": "n"}
+                        # Some of what was added a moment ago, and of what the new base has, goes again.
+                        gone = {f"k{rng.randrange(count):06}", *([f"new{during - 1:05}"] if during % 2 else [])} - new.keys()
+                        gone = [key for key in gone if key in rows]
+                        (self.dir / "gone.txt").write_text("\n".join(gone) + "\n")
+                        self.apply(table, self.changes(new, "during.jsonl"), "--key", "k", *(["--delete", self.dir / "gone.txt"] if gone else []))
+                        rows.update(new)
+                        for key in gone:
+                            del rows[key]
+                        during += 1
+                    said = compaction.communicate()[1]
+                    self.assertEqual(compaction.returncode, 0, said)
+                self.assertGreater(during, 3)
+                self.taken_up(url, table)
+                asked = [f"new{i:05}" for i in range(during)] + [f"k{i:06}" for i in range(90)] + rng.sample(sorted(rows), 200)
+                self.assertEqual(self.ask(url, *asked)[0], [rows.get(key) for key in asked], name)
+                if options:
+                    self.assertEqual(self.facts(table)["records"], len(rows))
+                print(f"{name}: {during} changes while {turns} new bases were made", end="; ")
+            self.assertEqual([path.name for path in self.dir.glob(".*.compact")], [])
+
     def killed(self, table, command, rng, seconds):
         """Kills a command at a random moment. Returns whether it was still running."""
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,6 +1,7 @@
 //! A table that follows a stream of changes: lines of JSON become an epoch from time to time.
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     ffi::OsStr,
     fs::File,
@@ -23,8 +24,9 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::{
-    ApplyRequest, CompactRequest, JobError, Update, UpdateError, Updated,
+    ApplyRequest, JobError, Update, UpdateError, Updated,
     builder::{BuildError, Signing},
+    compact_beside::{BaseRelief, RelievedTable},
     update::key_of,
 };
 
@@ -167,7 +169,7 @@ pub fn follow(
     progress: &dyn Progress,
     mut told: impl FnMut(&FollowedEpoch),
 ) -> Result<(), FollowError> {
-    let follower = Follower { dir, options, backends, progress };
+    let follower = Follower::new(dir, options, backends, progress);
     let header = follower.with_table(|update| Ok(update.header().clone()));
     let header = header.map_err(|source| FollowError::Open(Box::new(source)))?;
     // An epoch has at most as many changes as the table has room for.
@@ -249,7 +251,7 @@ pub fn apply_lines(
     if changes.is_empty() {
         return Ok(header);
     }
-    let follower = Follower { dir, options: &options, backends, progress };
+    let follower = Follower::new(dir, &options, backends, progress);
     let [puts, deletes] = split(&changes)?;
     let updated = follower.applied(puts.as_ref(), deletes.as_ref()).map_err(refused)?;
     Ok(updated.header)
@@ -257,11 +259,29 @@ pub fn apply_lines(
 
 /// The table that follows.
 pub(crate) struct Follower<'a> {
-    pub(crate) dir: &'a Path,
-    pub(crate) options: &'a FollowOptions,
-    pub(crate) backends: &'a Backends,
+    dir: &'a Path,
+    options: &'a FollowOptions,
+    backends: &'a Backends,
     /// The progress that is told when the stream has to wait, and for what.
-    pub(crate) progress: &'a dyn Progress,
+    progress: &'a dyn Progress,
+    relief: RefCell<BaseRelief>,
+}
+
+impl Drop for Follower<'_> {
+    fn drop(&mut self) {
+        self.relief.replace(BaseRelief::new()).stop(self.dir);
+    }
+}
+
+impl<'a> Follower<'a> {
+    pub(crate) fn new(
+        dir: &'a Path,
+        options: &'a FollowOptions,
+        backends: &'a Backends,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        Self { dir, options, backends, progress, relief: BaseRelief::new().into() }
+    }
 }
 
 impl Follower<'_> {
@@ -335,14 +355,19 @@ impl Follower<'_> {
         let apply = |update: Update| update.apply(request.clone(), self.backends, &Silent);
         match self.with_table(apply) {
             Err(UpdateError::Job(JobError::Build(BuildError::ChangesFull { .. }))) => {
-                self.progress.note("there is no room for more changes: making a new base first");
-                let request =
-                    CompactRequest { keep_epochs: self.options.keep_epochs, ..CompactRequest::default() };
-                self.with_table(|update| update.compact(request, self.backends, &Silent))?;
+                self.progress.note("there is no room for more changes: they wait for a new base");
+                self.relief.borrow_mut().now(&self.relieved());
                 self.with_table(apply)
             }
             outcome => outcome,
         }
+        .inspect(|updated| self.relief.borrow_mut().look(&updated.header, &self.relieved()))
+    }
+
+    fn relieved(&self) -> RelievedTable<'_> {
+        let FollowOptions { signing, keep_epochs, .. } = self.options;
+        let Self { dir, backends, progress, .. } = *self;
+        RelievedTable { dir, signing, keep_epochs: *keep_epochs, backends, progress }
     }
 
     /// Runs `work` on the table, once nobody else changes it.

@@ -68,7 +68,7 @@ pub fn follow_database(
     progress: &dyn Progress,
     mut told: impl FnMut(&FollowedEpoch),
 ) -> Result<(), FollowError> {
-    let follower = Follower { dir, options, backends, progress };
+    let follower = Follower::new(dir, options, backends, progress);
     let header = follower.with_table(|update| Ok(update.header().clone()));
     let header = header.map_err(|source| FollowError::Open(Box::new(source)))?;
     let descriptor = &header.descriptor;

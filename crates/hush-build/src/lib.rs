@@ -46,6 +46,7 @@
 //! ```
 
 pub mod builder;
+mod compact_beside;
 mod fetched;
 mod follow;
 #[cfg(feature = "remote")]

@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
     str,
     sync::Arc,
-    time::Instant,
+    thread,
+    time::{Duration, Instant},
 };
 
 use hush_engine::{Backends, Progress};
@@ -21,8 +22,8 @@ use hush_protocol::{
 use hush_store::{
     cancel::Cancel,
     snapshot::{
-        Changes, FollowedPosition, Header, KEYS_FILE, KeptEpoch, KeptRecords, SharedPhase, Snapshot,
-        SnapshotWriter, Verify, keep_epoch, kept_epochs, keys,
+        Changes, CopyBeside, FollowedPosition, Header, KEYS_FILE, KeptEpoch, KeptRecords, SharedPhase,
+        Snapshot, SnapshotError, SnapshotWriter, Verify, keep_epoch, kept_epochs, keys,
     },
 };
 
@@ -37,6 +38,10 @@ use crate::{
     sorted::{SortError, changes::ChangingLeaves},
     update_error::UpdateError,
 };
+
+/// The time for which another change of a table is waited for, and the interval at which it is looked at.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The request of an update.
 #[derive(Clone, Debug)]
@@ -83,25 +88,34 @@ pub struct Updated {
 
 /// A table that is about to change, with the exclusive right to change it. Dropped before it runs, an update leaves no files.
 pub struct Update {
-    dir: PathBuf,
-    writer: SnapshotWriter,
-    snapshot: Snapshot,
-    signing: Option<Signing>,
-    cancel: Cancel,
-    start: Instant,
+    pub(crate) dir: PathBuf,
+    pub(crate) writer: SnapshotWriter,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) signing: Option<Signing>,
+    pub(crate) cancel: Cancel,
+    pub(crate) start: Instant,
 }
 
 impl Update {
-    /// Opens a table that has room for changes. `signing` is used to sign the table's next epoch.
+    /// Opens a table that has room for changes. `signing` is used to sign the table's next epoch. Another change of the table is
+    /// waited for, for some seconds.
     ///
     /// # Errors
     /// [`UpdateError::Unsigned`] if the table is signed and `signing` is `None`; [`UpdateError::Job`] if there is no such table, it
-    /// has no room for changes, or another change is in progress.
+    /// has no room for changes, or another change takes long.
     pub fn open(named: &Path, signing: Option<Signing>, cancel: &Cancel) -> Result<Self, UpdateError> {
         let start = Instant::now();
         // Fails early if there is no table, before a folder is made beside it. A name that is a link stays a link.
         Snapshot::open(named, Verify::Header)?;
-        let writer = SnapshotWriter::create(named, true)?.cancelled_by(cancel);
+        let writer = loop {
+            match SnapshotWriter::create(named, true) {
+                Err(SnapshotError::Busy(_)) if start.elapsed() < PATIENCE => {
+                    cancel.check()?;
+                    thread::sleep(LOOK);
+                }
+                writer => break writer?.cancelled_by(cancel),
+            }
+        };
         let dir = writer.target().to_owned();
         let snapshot = Snapshot::open(&dir, Verify::Header)?;
         let header = snapshot.header();
@@ -195,7 +209,7 @@ impl Update {
         })
     }
 
-    fn descriptor(&self) -> &Descriptor {
+    pub(crate) fn descriptor(&self) -> &Descriptor {
         &self.snapshot.header().descriptor
     }
 
@@ -225,6 +239,7 @@ impl Update {
         }
         // The files of an unfinished build belong to the table before this change.
         self.writer.discard()?;
+        CopyBeside::of(&self.dir).remove_left()?;
         keep_epochs.map_or(Ok(()), |most| keep_epoch(&self.dir, most))?;
         let descriptor = self.descriptor().clone();
         let schema = descriptor.schema.clone().unwrap_or_default();
@@ -361,7 +376,7 @@ impl Update {
 }
 
 impl Updated {
-    fn new(header: Header, asked: [u8; 32], start: Instant) -> Self {
+    pub(crate) fn new(header: Header, asked: [u8; 32], start: Instant) -> Self {
         let keeps_geometry = header.descriptor.asked() == asked;
         Self { header, keeps_geometry, seconds: start.elapsed().as_secs_f64() }
     }

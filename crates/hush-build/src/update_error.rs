@@ -71,6 +71,8 @@ pub enum UpdateError {
     Unsigned { publisher: PublicKey },
     #[error("the table has no changes to fold into its base")]
     NoChanges,
+    #[error("another table was put in the place of this one while its new base was made: nothing is changed")]
+    Replaced,
     #[error("{}: cannot be read: {source}", path.display())]
     Keys { path: PathBuf, source: io::Error },
     /// An error of the input, of the build, or of the table's folder.

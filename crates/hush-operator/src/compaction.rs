@@ -114,5 +114,5 @@ fn compact(update: Update, threads: usize) -> Result<Updated, Box<dyn Error>> {
     // On Linux the priority applies to this thread and those that it starts. If the call fails, the work has the usual priority.
     let _ = setpriority_process(None, LOWEST_PRIORITY);
     let backends = Backends::cpu_only(Arc::new(Cpu::new(threads)?));
-    Ok(update.compact(CompactRequest::default(), &backends, &Silent)?)
+    Ok(update.compact_beside(CompactRequest::default(), &backends, &Silent)?)
 }

@@ -120,7 +120,7 @@ pub(crate) fn compact(
     updated(py, path, threads, on_progress, cancel, move |backends, told, cancel| {
         let (request, signing) = embed::compact(&options, &dir).map_err(|error| of_options(&*error))?;
         let update = Update::open(&dir, signing, cancel).map_err(of_update)?;
-        update.compact(request, backends, told).map_err(of_update)
+        update.compact_beside(request, backends, told).map_err(of_update)
     })
 }
 

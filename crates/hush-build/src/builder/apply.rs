@@ -25,8 +25,8 @@ pub struct Applied<'a> {
     pub followed: Option<FollowedPosition>,
 }
 
-/// Makes a new epoch of the table in `dir`, which is open as `snapshot`. `writer` replaces the old epoch with the
-/// new one.
+/// Makes a new epoch of the table in `dir`, which is open as `snapshot`. `writer` replaces the old epoch with the new one, of this
+/// table or of the one that `dir` has a new base of.
 ///
 /// # Errors
 /// [`BuildError::NotUpdatable`] if the table has no room for changes; [`BuildError::ChangesFull`],
@@ -94,7 +94,7 @@ pub fn apply<'a>(
         }
         descriptor.sorted = Some(table.sorted.clone());
     }
-    seal(descriptor, signing, dir)?;
+    seal(descriptor, signing, writer.target())?;
     header.changes = Some(changes.count(count.room));
     header.followed = followed.or(header.followed);
     header.written_by = WRITTEN_BY.into();

@@ -122,6 +122,29 @@ impl<'a> ChangingLeaves<'a> {
         self.leaves.partition_point(|leaf| &leaf.fence[..] <= key) - 1
     }
 
+    /// Returns the rows by which `self` differs from the leaves `before`: their new values, and `None` for those that are gone.
+    ///
+    /// # Errors
+    /// [`SortError::Damaged`].
+    pub(crate) fn difference(&self, before: &Self) -> Result<BTreeMap<Vec<u8>, Option<Vec<u8>>>, SortError> {
+        let mut rows = BTreeMap::new();
+        // Rows that another leaf has now were in a leaf that changed, too.
+        let changed = |own: &Self, other: &Self, at: usize| {
+            let key = position_key(own.leaves[at].position);
+            own.changed.0.get(&key[..]) != other.changed.0.get(&key[..])
+        };
+        for at in (0..before.leaves.len()).filter(|&at| changed(before, self, at)) {
+            rows.extend(before.read(at)?.into_iter().map(|(key, value)| (key, (Some(value), None))));
+        }
+        for at in (0..self.leaves.len()).filter(|&at| changed(self, before, at)) {
+            for (key, value) in self.read(at)? {
+                rows.entry(key).or_insert((None, None)).1 = Some(value);
+            }
+        }
+        let difference = rows.into_iter().filter(|(_, (before, now))| before != now);
+        Ok(difference.map(|(key, (_, now))| (key, now)).collect())
+    }
+
     /// Changes rows: `None` deletes one. Deletions of absent rows are refused, unless `may_be_absent`.
     ///
     /// # Errors

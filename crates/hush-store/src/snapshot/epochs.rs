@@ -10,11 +10,16 @@ use std::{
 use crate::snapshot::{
     HEADER_FILE, Header, Snapshot, SnapshotError, Verify,
     changes::take_file,
-    writing::writer::{remove_if_there, sibling, sync_dir},
+    writing::{
+        lock::BuildLock,
+        writer::{remove_if_there, sibling, sync_dir},
+    },
 };
 
 /// The suffix of the folder of a table's kept epochs.
 const EPOCHS: &str = ".epochs";
+/// The suffix of the folder of a copy that is compacted.
+const BESIDE: &str = ".compact";
 /// The suffix of an epoch that is not whole yet.
 const UNFINISHED: &str = ".part";
 
@@ -43,18 +48,70 @@ pub fn keep_epoch(table: &Path, most: usize) -> Result<(), SnapshotError> {
         let now = File::open(&kept).and_then(|dir| dir.set_modified(SystemTime::now()));
         now.map_err(SnapshotError::io(&kept, "touch"))?;
     } else {
-        remove_if_there(&unfinished)?;
-        fs::create_dir_all(&unfinished).map_err(SnapshotError::io(&unfinished, "create"))?;
-        for file in header.files.iter().map(|file| &file.name[..]).chain([HEADER_FILE]) {
-            take_file(table, &unfinished, file)?;
-        }
-        sync_dir(&unfinished)?;
-        fs::rename(&unfinished, &kept).map_err(SnapshotError::io(&kept, "put in place"))?;
-        sync_dir(&folder)?;
+        copy_epoch(table, &header, &unfinished, &kept)?;
     }
     let mut all = kept_epochs(table)?;
     let old = all.len().saturating_sub(most);
     all.drain(..old).try_for_each(|epoch| remove_if_there(&epoch.path))
+}
+
+/// Puts the epoch of `table` at `kept`, by way of `unfinished` in the same folder.
+fn copy_epoch(table: &Path, header: &Header, unfinished: &Path, kept: &Path) -> Result<(), SnapshotError> {
+    remove_if_there(unfinished)?;
+    fs::create_dir_all(unfinished).map_err(SnapshotError::io(unfinished, "create"))?;
+    for file in header.files.iter().map(|file| &file.name[..]).chain([HEADER_FILE]) {
+        take_file(table, unfinished, file)?;
+    }
+    sync_dir(unfinished)?;
+    fs::rename(unfinished, kept).map_err(SnapshotError::io(kept, "put in place"))?;
+    kept.parent().map_or(Ok(()), sync_dir)
+}
+
+/// A copy of an epoch beside its table, of which a new base is made while the table goes on changing.
+pub struct CopyBeside(PathBuf);
+
+impl CopyBeside {
+    /// Returns the place of the copy of the table at `table`. There may be none.
+    pub fn of(table: &Path) -> Self {
+        Self(sibling(table, BESIDE))
+    }
+
+    /// Returns the folder of the copy, which is a table of its own.
+    pub fn table(&self) -> PathBuf {
+        self.0.join("table")
+    }
+
+    /// Makes the copy of the epoch that `table` has, in place of another one.
+    ///
+    /// # Errors
+    /// The table cannot be opened, or a file cannot be linked or copied.
+    pub fn make(&self, table: &Path) -> Result<(), SnapshotError> {
+        self.remove()?;
+        let header = Snapshot::open(table, Verify::Header)?.header().clone();
+        copy_epoch(table, &header, &self.0.join(UNFINISHED), &self.table())
+    }
+
+    /// Removes the copy, with what is half made of it.
+    ///
+    /// # Errors
+    /// A file cannot be removed.
+    pub fn remove(&self) -> Result<(), SnapshotError> {
+        remove_if_there(&self.0)
+    }
+
+    /// Returns whether somebody works on the copy.
+    pub fn is_in_use(&self) -> bool {
+        let lock = || BuildLock::acquire(sibling(&self.table(), ".hush-lock"), &self.table());
+        self.0.exists() && matches!(lock(), Err(SnapshotError::Busy(_)))
+    }
+
+    /// Removes a copy that nobody works on.
+    ///
+    /// # Errors
+    /// A file cannot be removed.
+    pub fn remove_left(&self) -> Result<(), SnapshotError> {
+        if self.is_in_use() { Ok(()) } else { self.remove() }
+    }
 }
 
 /// Returns the kept epochs of the table at `table`, the oldest first. Folders that hold no snapshot are left out.

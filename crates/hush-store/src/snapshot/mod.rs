@@ -18,7 +18,7 @@ pub use changes::{CHANGES_FILE, ChangeCount, Changes};
 pub use checksum::CHUNK_BYTES;
 pub use copies::arriving::{ArrivingSnapshot, Piece, Trust};
 pub use copies::sparse::{Missing, SparseFolder};
-pub use epochs::{KeptEpoch, keep_epoch, kept_epochs};
+pub use epochs::{CopyBeside, KeptEpoch, keep_epoch, kept_epochs};
 pub use error::SnapshotError;
 pub use header::{
     Choice, FORMAT_VERSION, FileEntry, FollowedPosition, HEADER_FILE, Header, MAX_HEADER_BYTES,

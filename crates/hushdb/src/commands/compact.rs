@@ -28,8 +28,9 @@ pub(crate) struct CompactArgs {
 
 pub(crate) fn run(args: CompactArgs) -> ExitCode {
     let (dir, request, update) = request(args);
-    let outcome =
-        update.run(&dir, "compacted", |table, backends, progress| table.compact(request, backends, progress));
+    let outcome = update.run(&dir, "compacted", |table, backends, progress| {
+        table.compact_beside(request, backends, progress)
+    });
     interrupt::exit(outcome)
 }
 
