@@ -85,10 +85,7 @@ impl Update {
             return Err(UpdateError::NoChanges);
         }
         let base = header.descriptor.database;
-        let beside = CopyBeside::of(&dir);
-        if beside.is_in_use() {
-            return Err(SnapshotError::Busy(dir).into());
-        }
+        let beside = CopyBeside::hold(&dir)?;
         // A copy of the same base that is left of a killed compaction goes on: what changed since is applied at the end.
         let copied = Snapshot::open(&beside.table(), Verify::Header);
         if !copied.is_ok_and(|copied| copied.header().descriptor.database == base) {
@@ -97,7 +94,7 @@ impl Update {
         let outcome = (|| {
             let mut before = EpochChanges::take(Snapshot::open(&beside.table(), Verify::Header)?)?;
             let copy = Update::open(&beside.table(), signing.clone(), &cancel)?;
-            // The copy is held, so that others may have the table.
+            // From here on others may have the table.
             drop((writer, snapshot));
             copy.compact(CompactRequest { keep_epochs: None, ..request }, backends, progress)?;
             let now = held(|| Update::open(&dir, signing.clone(), &cancel))?;
@@ -206,7 +203,7 @@ impl BaseRelief {
         cancel.cancel();
         let _ = thread.join();
         // The next change of the table removes it as well.
-        let _ = CopyBeside::of(dir).remove_left();
+        let _ = CopyBeside::remove_left(dir);
     }
 }
 

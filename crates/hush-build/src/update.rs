@@ -239,7 +239,7 @@ impl Update {
         }
         // The files of an unfinished build belong to the table before this change.
         self.writer.discard()?;
-        CopyBeside::of(&self.dir).remove_left()?;
+        CopyBeside::remove_left(&self.dir)?;
         keep_epochs.map_or(Ok(()), |most| keep_epoch(&self.dir, most))?;
         let descriptor = self.descriptor().clone();
         let schema = descriptor.schema.clone().unwrap_or_default();

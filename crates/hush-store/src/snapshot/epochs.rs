@@ -20,6 +20,8 @@ use crate::snapshot::{
 const EPOCHS: &str = ".epochs";
 /// The suffix of the folder of a copy that is compacted.
 const BESIDE: &str = ".compact";
+/// The suffix of its lock.
+const BESIDE_LOCK: &str = ".compact-lock";
 /// The suffix of an epoch that is not whole yet.
 const UNFINISHED: &str = ".part";
 
@@ -67,18 +69,26 @@ fn copy_epoch(table: &Path, header: &Header, unfinished: &Path, kept: &Path) -> 
     kept.parent().map_or(Ok(()), sync_dir)
 }
 
-/// A copy of an epoch beside its table, of which a new base is made while the table goes on changing.
-pub struct CopyBeside(PathBuf);
+/// A copy of an epoch beside its table, of which a new base is made while the table goes on changing. Nobody else uses it as long as
+/// this value lives.
+pub struct CopyBeside {
+    folder: PathBuf,
+    _lock: BuildLock,
+}
 
 impl CopyBeside {
-    /// Returns the place of the copy of the table at `table`. There may be none.
-    pub fn of(table: &Path) -> Self {
-        Self(sibling(table, BESIDE))
+    /// Holds the place of the copy of the table at `table`. A copy may be left there.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Busy`] if somebody else holds it.
+    pub fn hold(table: &Path) -> Result<Self, SnapshotError> {
+        let lock = BuildLock::acquire(sibling(table, BESIDE_LOCK), table)?;
+        Ok(Self { folder: sibling(table, BESIDE), _lock: lock })
     }
 
     /// Returns the folder of the copy, which is a table of its own.
     pub fn table(&self) -> PathBuf {
-        self.0.join("table")
+        self.folder.join("table")
     }
 
     /// Makes the copy of the epoch that `table` has, in place of another one.
@@ -88,7 +98,7 @@ impl CopyBeside {
     pub fn make(&self, table: &Path) -> Result<(), SnapshotError> {
         self.remove()?;
         let header = Snapshot::open(table, Verify::Header)?.header().clone();
-        copy_epoch(table, &header, &self.0.join(UNFINISHED), &self.table())
+        copy_epoch(table, &header, &self.folder.join(UNFINISHED), &self.table())
     }
 
     /// Removes the copy, with what is half made of it.
@@ -96,21 +106,21 @@ impl CopyBeside {
     /// # Errors
     /// A file cannot be removed.
     pub fn remove(&self) -> Result<(), SnapshotError> {
-        remove_if_there(&self.0)
+        remove_if_there(&self.folder)
     }
 
-    /// Returns whether somebody works on the copy.
-    pub fn is_in_use(&self) -> bool {
-        let lock = || BuildLock::acquire(sibling(&self.table(), ".hush-lock"), &self.table());
-        self.0.exists() && matches!(lock(), Err(SnapshotError::Busy(_)))
-    }
-
-    /// Removes a copy that nobody works on.
+    /// Removes a copy of the table at `table` that nobody works on.
     ///
     /// # Errors
     /// A file cannot be removed.
-    pub fn remove_left(&self) -> Result<(), SnapshotError> {
-        if self.is_in_use() { Ok(()) } else { self.remove() }
+    pub fn remove_left(table: &Path) -> Result<(), SnapshotError> {
+        if !sibling(table, BESIDE).exists() {
+            return Ok(());
+        }
+        match Self::hold(table) {
+            Err(SnapshotError::Busy(_)) => Ok(()),
+            held => held?.remove(),
+        }
     }
 }
 
