@@ -69,8 +69,8 @@ fn copy_epoch(table: &Path, header: &Header, unfinished: &Path, kept: &Path) -> 
     kept.parent().map_or(Ok(()), sync_dir)
 }
 
-/// A copy of an epoch beside its table, of which a new base is made while the table goes on changing. Nobody else uses it as long as
-/// this value lives.
+/// A copy of an epoch beside its table, of which a new base is made while the table goes on changing. Nobody else uses it as long
+/// as this value lives.
 pub struct CopyBeside {
     folder: PathBuf,
     _lock: BuildLock,
