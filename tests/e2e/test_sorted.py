@@ -120,7 +120,7 @@ class SortedTest(KeyedTest):
     def test_rows_change(self):
         rng = random.Random(5)
         rows = {f"{rng.getrandbits(64):016x}": "x" * rng.randint(0, 20) for _ in range(3000)}
-        out = self.rows(rows.items(), "--sorted", "hex", "--key", "id", "--updatable", "--leaf-bytes", 1000, header=("id", "v"))
+        out = self.rows(rows.items(), "--sorted", "hex", "--key", "id", "--updatable", "--changes", 700, "--leaf-bytes", 1000, header=("id", "v"))
         with self.serve(out, args=["--watch"]) as (url, _):
             for turn in range(3):
                 changes = {f"{rng.getrandbits(64):016x}": "y" * rng.randint(0, 40) for _ in range(200)}

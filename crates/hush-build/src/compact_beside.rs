@@ -141,6 +141,10 @@ impl Update {
 /// The part of the room for changes, in percent, from which a table that follows gets a new base.
 const RELIEF_PERCENT: u64 = 60;
 
+fn is_full(header: &Header) -> bool {
+    header.changes.is_some_and(|count| count.changes * 100 >= count.room * RELIEF_PERCENT)
+}
+
 /// New bases of a table that follows, made on a thread of their own while changes go on.
 pub(crate) struct BaseRelief {
     running: Option<RunningRelief>,
@@ -161,29 +165,39 @@ impl BaseRelief {
         if self.running.as_ref().is_some_and(|running| running.thread.is_finished()) {
             self.wait(relieved.progress);
         }
-        let is_full = header.changes.is_some_and(|count| count.changes * 100 >= count.room * RELIEF_PERCENT);
-        if is_full && self.running.is_none() {
-            self.begin(relieved);
+        if is_full(header) && self.running.is_none() {
+            self.begin(relieved, false);
         }
     }
 
     /// Has a new base, whose making is begun or has begun, and waits for it.
     pub(crate) fn now(&mut self, relieved: &RelievedTable<'_>) {
         if self.running.is_none() {
-            self.begin(relieved);
+            self.begin(relieved, true);
         }
         self.wait(relieved.progress);
     }
 
-    fn begin(&mut self, relieved: &RelievedTable<'_>) {
+    /// Begins a new base, if there is little room, or in any case.
+    fn begin(&mut self, relieved: &RelievedTable<'_>, in_any_case: bool) {
         let cancel = Cancel::new();
         let own = cancel.clone();
         let (dir, signing) = (relieved.dir.to_owned(), relieved.signing.clone());
         let request = CompactRequest { keep_epochs: relieved.keep_epochs, ..CompactRequest::default() };
         let backends = Backends::cpu_only(relieved.backends.cpu().clone());
         let thread = thread::spawn(move || {
-            let update = held(|| Update::open(&dir, signing.clone(), &own))?;
-            update.compact_beside(request, &backends, &Silent).map(drop)
+            loop {
+                let update = held(|| Update::open(&dir, signing.clone(), &own))?;
+                if !in_any_case && !is_full(update.header()) {
+                    return Ok(());
+                }
+                match update.compact_beside(request, &backends, &Silent) {
+                    // Somebody else makes a new base already.
+                    Err(UpdateError::Job(JobError::Target(SnapshotError::Busy(_)))) => thread::sleep(LOOK),
+                    made => return made.map(drop),
+                }
+                own.check()?;
+            }
         });
         self.running = Some(RunningRelief { thread, cancel });
     }
@@ -191,7 +205,8 @@ impl BaseRelief {
     fn wait(&mut self, progress: &dyn Progress) {
         let Some(RunningRelief { thread, .. }) = self.running.take() else { return };
         match thread.join() {
-            Ok(Ok(())) => {}
+            // A table without changes has no new base: its leaves are as they were built.
+            Ok(Ok(()) | Err(UpdateError::NoChanges)) => {}
             Ok(Err(error)) => progress.note(&format!("no new base: {error}")),
             Err(_) => progress.note("no new base: the program failed"),
         }

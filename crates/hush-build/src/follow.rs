@@ -15,7 +15,11 @@ use std::{
 
 use hush_engine::{Backends, Progress, Silent};
 use hush_ingest::{Format, IngestError, IngestOptions, Input, MAX_ROW_SIZE, OnDuplicate};
-use hush_protocol::{descriptor::Descriptor, schema::Column, slot::MAX_VALUE_BYTES};
+use hush_protocol::{
+    descriptor::Descriptor,
+    schema::{Column, Schema},
+    slot::MAX_VALUE_BYTES,
+};
 use hush_store::{
     cancel::Cancel,
     snapshot::{FollowedPosition, Header, SnapshotError},
@@ -24,7 +28,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::{
-    ApplyRequest, JobError, Update, UpdateError, Updated,
+    ApplyRequest, JobError, SortError, Update, UpdateError, Updated,
     builder::{BuildError, Signing},
     compact_beside::{BaseRelief, RelievedTable},
     update::key_of,
@@ -96,7 +100,7 @@ pub enum FollowError {
         reason: String,
     },
     /// The table refuses a change.
-    #[error("line {line} of the stream is refused: {source}; lines 1 to {done} are in place")]
+    #[error("line {line} of the stream is refused: {source}; {}", in_place(*done))]
     Refused {
         /// The number of the line, from 1.
         line: u64,
@@ -139,6 +143,10 @@ pub enum FollowError {
     Write(io::Error),
 }
 
+fn in_place(done: u64) -> String {
+    if done == 0 { "nothing was in place before".into() } else { format!("lines 1 to {done} are in place") }
+}
+
 /// A change of a record: a row, or only its key.
 enum StreamChange {
     Put(Map<String, Value>),
@@ -173,7 +181,7 @@ pub fn follow(
     let header = follower.with_table(|update| Ok(update.header().clone()));
     let header = header.map_err(|source| FollowError::Open(Box::new(source)))?;
     // An epoch has at most as many changes as the table has room for.
-    let room = header.changes.map_or(usize::MAX, |count| count.room as usize);
+    let room = room_of(&header);
     let most = options.most.min(room.max(1));
     let lines = read_lines(stream);
     let mut pending = PendingChanges::default();
@@ -255,6 +263,13 @@ pub fn apply_lines(
     let [puts, deletes] = split(&changes)?;
     let updated = follower.applied(puts.as_ref(), deletes.as_ref()).map_err(refused)?;
     Ok(updated.header)
+}
+
+/// Returns the most changes that an epoch may have. Of a sorted table, the room is of leaves, and how many of them changes take is not
+/// known before.
+pub(crate) fn room_of(header: &Header) -> usize {
+    let count = header.changes.filter(|_| header.descriptor.sorted.is_none());
+    count.map_or(usize::MAX, |count| count.room as usize)
 }
 
 /// The table that follows.
@@ -354,7 +369,9 @@ impl Follower<'_> {
         };
         let apply = |update: Update| update.apply(request.clone(), self.backends, &Silent);
         match self.with_table(apply) {
-            Err(UpdateError::Job(JobError::Build(BuildError::ChangesFull { .. }))) => {
+            Err(UpdateError::Job(
+                JobError::Build(BuildError::ChangesFull { .. }) | JobError::Sort(SortError::NoLeafLeft),
+            )) => {
                 self.progress.note("there is no room for more changes: they wait for a new base");
                 self.relief.borrow_mut().now(&self.relieved());
                 self.with_table(apply)
@@ -442,7 +459,7 @@ fn change(line: &[u8], key: &[String], descriptor: &Descriptor) -> Result<(Vec<u
         });
     }
     let parts: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
-    let own = key_of(&parts, descriptor).map_err(|error| error.to_string())?;
+    let own = key_of(&parts, &Schema::default(), descriptor).map_err(|error| error.to_string())?;
     match op.as_ref().and_then(Value::as_str) {
         Some("put") => {
             let columns = descriptor.schema.as_ref().map_or(&[][..], |schema| &schema.value);

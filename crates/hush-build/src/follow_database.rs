@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     FollowError, FollowOptions, FollowedEpoch,
-    follow::{Follower, LOOK},
+    follow::{Follower, LOOK, room_of},
     update::key_of,
 };
 
@@ -83,7 +83,7 @@ pub fn follow_database(
     let mut changes = DatabaseChanges::open(&from.url, from.slot.clone(), &ingest)?;
     let place = NotePlace::of(dir);
     let mut note = SlotNote::started(&header, &from.slot.slot, &changes, &place)?;
-    let room = header.changes.map_or(usize::MAX, |count| count.room as usize);
+    let room = room_of(&header);
     let most = options.most.min(room.max(1));
     let mut moved = Instant::now();
     while !stop.is_cancelled() {
@@ -181,7 +181,7 @@ fn epoch(
 fn distinct(mut batch: DatabaseBatch, descriptor: &Descriptor) -> Result<DatabaseBatch, FollowError> {
     let mut last = std::collections::HashMap::new();
     for (at, (key, _)) in batch.changes.iter().enumerate() {
-        let own = key_of(&batch.columns.key_parts(key), descriptor);
+        let own = key_of(&batch.columns.key_parts(key), &batch.columns, descriptor);
         let own = own.map_err(|source| FollowError::Together(Box::new(source)))?;
         last.insert(own, at);
     }

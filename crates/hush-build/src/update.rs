@@ -35,7 +35,7 @@ use crate::{
     },
     fetched,
     job::{Lists, Watched, spool},
-    sorted::{SortError, changes::ChangingLeaves},
+    sorted::{SortError, changes::ChangingLeaves, given_key},
     update_error::UpdateError,
 };
 
@@ -257,7 +257,7 @@ impl Update {
             check_columns("value", &own.value, &schema.value)?;
             for index in 0..records.len() {
                 let (key, value) = records.record(index);
-                let key = key_of(&own.key_parts(key), &descriptor)?;
+                let key = key_of(&own.key_parts(key), &own, &descriptor)?;
                 let value = cast_value(value, &own, &schema);
                 let value =
                     value.map_err(|field| UpdateError::OtherType { row: records.row(index), field })?;
@@ -357,7 +357,7 @@ impl Update {
             Some(_) => {
                 let leaves = ChangingLeaves::take(&mut snapshot, &descriptor, &kept, changes)?;
                 let dir = writer.partial_dir();
-                let records = leaves.compacted(&descriptor, longest, &mut options, dir)?;
+                let records = leaves.compacted(&descriptor, (longest, room), &mut options, dir, progress)?;
                 kept.check()?;
                 (records, Changes::default())
             }
@@ -438,10 +438,11 @@ fn read(
     Ok(spool(input, source, writer.partial_dir(), on_duplicate, lists, progress)?)
 }
 
-/// Returns the table's key for the key columns `parts` of a row. In a table by position, it is the encoded position.
-pub(crate) fn key_of(parts: &[&[u8]], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
+/// Returns the table's key for the key columns `parts` of a row, which has the columns `own`. In a table by position, it is the encoded position.
+pub(crate) fn key_of(parts: &[&[u8]], own: &Schema, descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
     let key = parts.join(&KEY_SEPARATOR);
     if let (Some(sorted), Some(table)) = (&descriptor.sorted, &descriptor.schema) {
+        let key = given_key(sorted, own, &key);
         return sorted.sorted_key(table, &key).map(|key| key.to_vec()).map_err(UpdateError::Key);
     }
     let Lookup::Position(_) = descriptor.lookup else {
@@ -464,8 +465,8 @@ fn keys_to_delete(
     progress: &dyn Progress,
 ) -> Result<HashSet<Vec<u8>>, UpdateError> {
     let mut keys = HashSet::new();
-    let mut take = |parts: &[&[u8]]| -> Result<(), UpdateError> {
-        let key = key_of(parts, descriptor)?;
+    let mut take = |parts: &[&[u8]], own: &Schema| -> Result<(), UpdateError> {
+        let key = key_of(parts, own, descriptor)?;
         match keys.replace(key) {
             Some(key) => Err(UpdateError::DeletedTwice { key: shown_change(&key, descriptor) }),
             None => Ok(()),
@@ -478,7 +479,7 @@ fn keys_to_delete(
             let keys = key_list::keys(&text);
             let mut keys =
                 keys.map_err(|utf16| unreadable(io::Error::new(io::ErrorKind::InvalidData, utf16)))?;
-            keys.try_for_each(|key| take(&schema.key_parts(key)))?;
+            keys.try_for_each(|key| take(&schema.key_parts(key), schema))?;
         }
         None => {
             // Only the key columns are read. A bad row is an error: if it were left out, its record would stay in the table.
@@ -486,7 +487,7 @@ fn keys_to_delete(
             let records = read(input, &ingest, OnDuplicate::Error, None, writer, progress)?;
             let own = records.columns().cloned().unwrap_or_default();
             check_key(&own, schema, descriptor)?;
-            (0..records.len()).try_for_each(|index| take(&own.key_parts(records.record(index).0)))?;
+            (0..records.len()).try_for_each(|index| take(&own.key_parts(records.record(index).0), &own))?;
         }
     }
     Ok(keys)

@@ -63,9 +63,9 @@ def test_rows_of_sorted_tables_are_found(tmp_path):
         for table in (client.table("words"), hushdb.open(tmp_path / "words")):
             assert table.facts["records"] == 2000 and table.facts["by_key"]
             assert table.get("w0100") == b"100" and table.get("w") is None
-            assert table.get("w01005", rows="at-or-below") == {"word": "w0100", "n": "100"}
-            assert table.get_many(["a", "x"], rows="at-or-above") == [{"word": "w0000", "n": "0"}, None]
-            assert table.get("w010", rows="prefix") == {"rows": [{"word": f"w010{i}", "n": f"{100 + i}"} for i in range(10)], "more": False}
+            assert table.get("w01005", rows="at-or-below") == {"word": "w0100", "n": 100}
+            assert table.get_many(["a", "x"], rows="at-or-above") == [{"word": "w0000", "n": 0}, None]
+            assert table.get("w010", rows="prefix") == {"rows": [{"word": f"w010{i}", "n": 100 + i} for i in range(10)], "more": False}
             with pytest.raises(hushdb.OptionError, match="no ranges"):
                 table.get("w", rows="in-range")
             with pytest.raises(hushdb.OptionError, match="expected one of"):

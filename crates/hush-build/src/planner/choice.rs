@@ -65,11 +65,12 @@ pub(crate) fn best_leaf(
 ) -> Result<Option<usize>, BuildError> {
     let wishes = &options.wishes.unwrap_or_default();
     let machine = options.machine.as_deref().unwrap_or(Machine::reference());
-    let options = BuildOptions { tiers: Tiers::AtMost(1), ..options.clone() };
     let mut best: Option<(f64, usize)> = None;
     let mut failed = None;
     for (leaves, leaf_bytes) in sizes {
         let lengths = Lengths::counted([(leaf_bytes, leaves)]);
+        let changes = options.changes.map(|room| room.at_most(leaves));
+        let options = BuildOptions { tiers: Tiers::AtMost(1), changes, ..options.clone() };
         match ranked(&lengths, false, &options, wishes, machine, &Silent) {
             Ok(ranked) => {
                 let mut offer = ranked.into_iter().next().expect("some are within the budgets").0;

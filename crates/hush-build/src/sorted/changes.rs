@@ -5,6 +5,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
+use hush_engine::Progress;
 use hush_ingest::{SpooledRecords, text_of_frame};
 use hush_protocol::{
     descriptor::Descriptor,
@@ -24,7 +25,7 @@ use super::{
 use crate::{JobError, builder::BuildOptions};
 
 /// The part of a leaf that a row may take: a leaf has at least one row of its own and its two neighbours.
-const ROW_PART: usize = 4;
+pub(super) const ROW_PART: usize = 4;
 
 /// A leaf in the order of keys.
 struct ReadLeaf {
@@ -271,15 +272,21 @@ impl<'a> ChangingLeaves<'a> {
         Ok(leaf.finish())
     }
 
-    /// Returns the leaves of a new base, with all rows, and sets the options of its build.
+    /// Returns the leaves of a new base, with all rows, and sets the options of its build: for values as long as `longest`, and for
+    /// changes of so many `rows`.
     pub(crate) fn compacted(
         self,
         descriptor: &Descriptor,
-        longest: Option<usize>,
+        (longest, rows): (Option<usize>, Option<usize>),
         options: &mut BuildOptions,
         dir: &Path,
+        progress: &dyn Progress,
     ) -> Result<SpooledRecords, JobError> {
-        let leaf_bytes = self.leaf_bytes.max(longest.unwrap_or(0));
+        let all = (0..self.leaves.len()).map(|at| self.read(at)).collect::<Result<Vec<_>, _>>()?;
+        let longest_key = all.iter().flatten().map(|(key, _)| key.len()).max().unwrap_or(0);
+        // A value of this length with a key as long as any is a row.
+        let of_longest = |longest| ROW_PART * most_row_bytes(&vec![0; longest_key], &vec![0; longest]);
+        let leaf_bytes = self.leaf_bytes.max(longest.map_or(0, of_longest));
         let limits = LeafLimits {
             leaf_bytes,
             filled: leaf_bytes - leaf_bytes / FREE,
@@ -287,11 +294,10 @@ impl<'a> ChangingLeaves<'a> {
             longest: leaf_bytes / ROW_PART,
         };
         let mut packer = LeafPacker::create(dir, limits)?;
-        for at in 0..self.leaves.len() {
-            for (key, value) in self.read(at)? {
-                packer.push(key, value)?;
-            }
+        for (key, value) in all.into_iter().flatten() {
+            packer.push(key, value)?;
         }
-        finished(packer, self.sorted.clone(), descriptor.schema.clone().unwrap_or_default(), options)
+        let schema = descriptor.schema.clone().unwrap_or_default();
+        finished(packer, self.sorted.clone(), schema, rows, options, progress)
     }
 }

@@ -43,6 +43,9 @@ pub(crate) struct LeafPacker {
     waiting_bytes: usize,
     /// The bytes at which leaves are made of them.
     enough: usize,
+    /// The number of all rows, and their bytes.
+    rows: usize,
+    bytes: usize,
 }
 
 impl LeafPacker {
@@ -50,16 +53,33 @@ impl LeafPacker {
         let spool = Spool::create(dir)?;
         let fences = LeafWriter::default();
         let enough = 2 * limits.leaf_bytes;
-        Ok(Self { limits, spool, fences, before: None, waiting: VecDeque::new(), waiting_bytes: 0, enough })
+        Ok(Self {
+            limits,
+            spool,
+            fences,
+            before: None,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            enough,
+            rows: 0,
+            bytes: 0,
+        })
     }
 
     pub(crate) fn limits(&self) -> LeafLimits {
         self.limits
     }
 
+    /// Returns the mean bytes of a row, at least 1.
+    pub(crate) fn mean_row(&self) -> usize {
+        self.bytes.div_ceil(self.rows.max(1)).max(1)
+    }
+
     /// Appends a row, whose key is above those before.
     pub(crate) fn push(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), IngestError> {
         self.waiting_bytes += key.len() + value.len() + 1;
+        self.rows += 1;
+        self.bytes += most_row_bytes(&key, &value);
         self.waiting.push_back((key, value));
         if self.waiting_bytes > self.enough {
             self.fill(false)?;

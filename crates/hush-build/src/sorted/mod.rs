@@ -5,11 +5,12 @@ pub(crate) mod leaves;
 mod ranges;
 mod rows;
 
-use std::{fmt, path::Path};
+use std::{borrow::Cow, fmt, path::Path};
 
 use hush_engine::Progress;
 use hush_ingest::{OnDuplicate, SpooledRecords, compress_slots};
 use hush_protocol::{
+    column_type::PlainType,
     descriptor::BlobRef,
     schema::{Column, ColumnType, Schema},
     sorted::{FenceFile, RangeForm, Sorted, fences::MAX_FENCE_BYTES, leaf::LeafWriter, order::SortOrder},
@@ -19,9 +20,10 @@ use thiserror::Error;
 
 use crate::{
     JobError,
-    builder::{BuildOptions, Compress, Tiers},
+    builder::{BuildOptions, ChangeRoom, Compress, Tiers},
     planner,
 };
+use changes::ROW_PART;
 use leaves::{LeafLimits, LeafPacker};
 use rows::SortedRecords;
 
@@ -39,6 +41,8 @@ const FREE: usize = 8;
 /// A table has one more leaf for so many leaves, and some more, to which others can be split.
 const SPARE: usize = 16;
 const LEAST_SPARE: usize = 16;
+/// The most leaves that a changed row changes, unless it splits one: its own, and its neighbours.
+const LEAVES_A_ROW: usize = 3;
 
 /// The rules of a sorted table.
 #[derive(Clone, Debug)]
@@ -63,6 +67,8 @@ pub enum SortError {
     Key { row: u64, key: String, form: &'static str },
     #[error("row {row}: the range ends before it begins: from '{from}' to '{to}'")]
     Backwards { row: u64, from: String, to: String },
+    #[error("row {row}: a range is of IPv4 or of IPv6 addresses, and '{from}' to '{to}' is of both")]
+    Families { row: u64, from: String, to: String },
     #[error(
         "rows {first} and {second} have the same key '{key}' as it is sorted: {}",
         Wording("keep one with {on-duplicate=first} or {on-duplicate=last}")
@@ -85,10 +91,14 @@ pub enum SortError {
         Wording("leave {compress} or {updatable} out")
     )]
     CompressedChange,
-    #[error("no leaf is left to split another into: compact the table, which makes room")]
+    #[error(
+        "no leaf is left to split another into: {}",
+        Wording("'compact' makes some, and with {changes} as many as that number of new rows takes")
+    )]
     NoLeafLeft,
     #[error(
-        "the row of '{key}' takes {bytes} bytes, and the leaves of the table are for rows of up to {most}"
+        "the row of '{key}' takes {bytes} bytes, and the leaves of the table are for rows of up to {most}: {}",
+        Wording("make them longer with 'compact' and {longest}, the bytes of the longest value")
     )]
     LongRow { key: String, bytes: usize, most: usize },
     #[error("the leaves of the table are damaged: build it again")]
@@ -143,7 +153,7 @@ pub(crate) fn sorted(
     for at in 0..rows.len() {
         if at.is_multiple_of(1 << 12) {
             progress.check()?;
-            progress.advance(1 << 12);
+            progress.advance((rows.len() - at).min(1 << 12) as u64);
         }
         let (key, value) = rows.row(at);
         packer.push(key, value)?;
@@ -156,20 +166,29 @@ pub(crate) fn sorted(
         fences: fence_file(&[]).1,
         added: None,
     };
-    finished(packer, table, schema, options)
+    let asked = match options.changes {
+        Some(ChangeRoom::For(rows)) => Some(rows),
+        _ => None,
+    };
+    finished(packer, table, schema, asked, options, progress)
 }
 
-/// Ends the leaves of a table: adds spare ones if it takes changes, and sets the options of its build.
+/// Ends the leaves of a table: adds spare ones if it takes changes, and sets the options of its build. `asked` is the number of rows
+/// for whose changes there is to be room, if it was asked for.
 pub(crate) fn finished(
     packer: LeafPacker,
     table: Sorted,
     schema: Schema,
+    asked: Option<usize>,
     options: &mut BuildOptions,
+    progress: &dyn Progress,
 ) -> Result<SpooledRecords, JobError> {
     let limits = packer.limits();
     let is_updatable = options.changes.is_some();
-    let (leaves, fences) =
-        packer.finish(|leaves| if is_updatable { leaves / SPARE + LEAST_SPARE } else { 0 })?;
+    // Leaves that were split are half full.
+    let of_new = asked.map_or(0, |rows| (2 * rows * packer.mean_row()).div_ceil(limits.leaf_bytes));
+    let spare = |leaves: usize| if is_updatable { LEAST_SPARE + of_new.max(leaves / SPARE) } else { 0 };
+    let (leaves, fences) = packer.finish(spare)?;
     if fences.len() as u64 > MAX_FENCE_BYTES {
         return Err(SortError::Fences { bytes: fences.len() }.into());
     }
@@ -179,7 +198,12 @@ pub(crate) fn finished(
     options.tiers = Tiers::AtMost(1);
     if is_updatable {
         options.longest = Some(limits.leaf_bytes);
-        options.changes = options.changes.map(|room| room.at_most(leaves.len()));
+        let room = asked.map(|rows| ChangeRoom::For(rows.saturating_mul(LEAVES_A_ROW))).or(options.changes);
+        options.changes = room.map(|room| room.at_most(leaves.len()));
+        progress.note(&format!(
+            "rows of up to {} bytes can be put; the room for changes is counted in leaves, of which a row changes up to {LEAVES_A_ROW}",
+            limits.leaf_bytes / ROW_PART
+        ));
     }
     Ok(leaves.with_columns(Some(schema)))
 }
@@ -200,13 +224,30 @@ fn table_columns(columns: &Schema, request: &SortRequest) -> Result<(Schema, Opt
         (given, _) => return Err(SortError::Columns { given: given.len() }),
     };
     let mut key = columns.key[..1].to_vec();
-    if let ([Column(_, own)], SortOrder::Number) = (&mut key[..], request.order)
-        && own.is_text()
-    {
-        // An input without types has text. Clients may give numbers.
-        *own = ColumnType::ANY;
+    if let [Column(_, own)] = &mut key[..] {
+        if is_raw(columns, request.order) {
+            // Clients give hexadecimal.
+            *own = PlainType::TEXT.into();
+        } else if request.order == SortOrder::Number && own.is_text() {
+            // An input without types has text. Clients may give numbers.
+            *own = ColumnType::ANY;
+        }
     }
     Ok((Schema { key, ..columns.clone() }, range))
+}
+
+/// Returns whether keys of these columns are bytes, where clients give hexadecimal.
+fn is_raw(columns: &Schema, order: SortOrder) -> bool {
+    let is_binary = |Column(_, own): &Column| matches!(own.plain(), Some(PlainType::Binary(_)));
+    order == SortOrder::Hex && columns.key.first().is_some_and(is_binary)
+}
+
+/// Returns a key column of changes of these columns as clients give it.
+pub(crate) fn given_key<'a>(sorted: &Sorted, columns: &Schema, part: &'a [u8]) -> Cow<'a, [u8]> {
+    match is_raw(columns, sorted.order) {
+        true => hex::encode(part).into_bytes().into(),
+        false => part.into(),
+    }
 }
 
 /// Returns the sizes of leaves: those of the request, or those that suit the goal best.
@@ -224,10 +265,14 @@ fn limits(
         LeafLimits { leaf_bytes, overlap, filled: leaf_bytes - free, longest }
     };
     // The row before, one of the leaf, those that are repeated, and as many again, so that a leaf has more than what it repeats.
-    let least = |overlap: usize| (4 * longest + 2 * overlap).max(LEAST_LEAF) * FREE / (FREE - 1);
+    let filled = match (request.overlap, limits(OVERLAP).overlap) {
+        (None, 1..) => 4 * longest * OVERLAP / (OVERLAP - 3),
+        (overlap, _) => 4 * longest + 2 * overlap.unwrap_or(0),
+    };
+    let free = if options.changes.is_some() { filled / (FREE - 2) } else { 0 };
+    let least = (filled + free + 1).max(LEAST_LEAF);
     if let Some(leaf_bytes) = request.leaf_bytes {
         let limits = limits(leaf_bytes);
-        let least = least(limits.overlap);
         return if leaf_bytes < least {
             Err(SortError::LeafBytes { row: longest, least }.into())
         } else {
@@ -235,7 +280,6 @@ fn limits(
         };
     }
     let bytes = measured(rows);
-    let least = least(request.overlap.unwrap_or(0));
     let fitting = LEAF_SIZES.iter().copied().filter(|&size| size >= least && size <= 2 * bytes);
     let sizes = fitting.map(limits).map(|limits| {
         let own = limits.filled.saturating_sub(limits.overlap + 2 * longest).max(1);

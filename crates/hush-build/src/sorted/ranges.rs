@@ -90,8 +90,10 @@ pub(super) fn range_of(
                 None => Err(refused(text, order.example())),
             };
             let ends = [key(from)?, key(to)?];
-            let is_mixed = order == SortOrder::Ip && ends[0].len() != ends[1].len();
-            if ends[0] > ends[1] || is_mixed {
+            if order == SortOrder::Ip && ends[0].len() != ends[1].len() {
+                return Err(SortError::Families { row, from: shown(from), to: shown(to) });
+            }
+            if ends[0] > ends[1] {
                 return Err(SortError::Backwards { row, from: shown(from), to: shown(to) });
             }
             ends

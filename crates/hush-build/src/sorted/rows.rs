@@ -11,17 +11,19 @@ use hush_protocol::{
 use rayon::prelude::*;
 
 use super::{
-    SortError, SortRequest,
+    SortError, SortRequest, is_raw,
     ranges::{InputRange, Overlaps, RangePiece, pieces, range_of},
 };
 
+/// Ranges are told to be many rows, if one in so many is interrupted.
+const MANY_PIECES: usize = 10;
 /// The bytes of a key by which records are sorted first.
 const HEAD_BYTES: usize = 16;
 
 /// Records in the order of their keys.
 pub(super) struct SortedRecords<'r> {
     records: &'r SpooledRecords,
-    order: SortOrder,
+    encoder: KeyEncoder,
     sequence: Sequence,
 }
 
@@ -42,23 +44,30 @@ impl<'r> SortedRecords<'r> {
     ) -> Result<Self, SortError> {
         let columns = records.columns().cloned().unwrap_or_default();
         let order = request.order;
+        let encoder = KeyEncoder::of(&columns, order);
         let sequence = match request.is_range {
-            false => Sequence::Keys(sorted_keys(records, order, on_duplicate)?),
+            false => Sequence::Keys(sorted_keys(records, encoder, on_duplicate)?),
             true => {
                 let ranges = sorted_ranges(records, &columns, order, on_duplicate)?;
                 let (pieces, Overlaps { pairs, first }) = pieces(&ranges, order);
                 if pairs > 0 {
                     let [first, second] = first.map(|index| records.row(ranges[index].record as usize));
-                    let plural = if pairs == 1 { "" } else { "s" };
                     progress.note(&format!(
-                        "{pairs} pair{plural} of ranges overlap, as rows {first} and {second} do: the keys of both are in the one that \
-                         begins last"
+                        "ranges overlap, as those of rows {first} and {second} do, and neither is within the other: the keys of both are in \
+                          the one that begins last; {pairs} ranges begin within one that ends before them"
+                    ));
+                }
+                if pieces.len() > ranges.len() + ranges.len() / MANY_PIECES {
+                    progress.note(&format!(
+                        "{} ranges are {} rows: one that others interrupt has its value in several",
+                        ranges.len(),
+                        pieces.len()
                     ));
                 }
                 Sequence::Ranges(ranges, pieces)
             }
         };
-        Ok(Self { records, order, sequence })
+        Ok(Self { records, encoder, sequence })
     }
 
     /// Returns the number of rows.
@@ -74,7 +83,7 @@ impl<'r> SortedRecords<'r> {
         match &self.sequence {
             Sequence::Keys(keys) => {
                 let (key, value) = self.records.record(keys[at].1 as usize);
-                (encoded(key, self.order), value.to_vec())
+                (self.encoder.checked(key), value.to_vec())
             }
             Sequence::Ranges(ranges, pieces) => {
                 let RangePiece { start, range } = &pieces[at];
@@ -91,11 +100,10 @@ impl<'r> SortedRecords<'r> {
             (0..records).into_par_iter().map(bytes).max().unwrap_or(0)
         };
         match &self.sequence {
-            // In the order of the spool, which is that of its pages. No order makes a key longer than its text, but for short
-            // numbers and addresses.
+            // In the order of the spool, which is that of its pages.
             Sequence::Keys(_) => lengths(self.records.len(), &|record| {
                 let (key, value) = self.records.record(record);
-                most_row_bytes(key, value) + HEAD_BYTES + 1
+                most_row_bytes(&self.encoder.checked(key), value)
             }),
             Sequence::Ranges(_, pieces) => lengths(pieces.len(), &|at| {
                 let (key, value) = self.row(at);
@@ -105,9 +113,30 @@ impl<'r> SortedRecords<'r> {
     }
 }
 
-/// Returns a key that was checked as it is sorted.
-fn encoded(key: &[u8], order: SortOrder) -> Vec<u8> {
-    order.encode(key).map(|mut key| std::mem::take(&mut *key)).expect("it was checked")
+/// The conversion of keys of records to keys as they are sorted.
+#[derive(Clone, Copy)]
+struct KeyEncoder {
+    order: SortOrder,
+    /// Whether keys are bytes that the order writes in hexadecimal.
+    is_raw: bool,
+}
+
+impl KeyEncoder {
+    fn of(columns: &Schema, order: SortOrder) -> Self {
+        Self { order, is_raw: is_raw(columns, order) }
+    }
+
+    fn encode(self, key: &[u8]) -> Option<Vec<u8>> {
+        match self.is_raw {
+            true => Some(key.to_vec()),
+            false => self.order.encode(key).map(|mut key| std::mem::take(&mut *key)),
+        }
+    }
+
+    /// Converts a key that was checked.
+    fn checked(self, key: &[u8]) -> Vec<u8> {
+        self.encode(key).expect("it was checked")
+    }
 }
 
 fn head(key: &[u8]) -> [u8; HEAD_BYTES] {
@@ -120,21 +149,21 @@ fn head(key: &[u8]) -> [u8; HEAD_BYTES] {
 /// Returns records in the order of their keys.
 fn sorted_keys(
     records: &SpooledRecords,
-    order: SortOrder,
+    encoder: KeyEncoder,
     on_duplicate: OnDuplicate,
 ) -> Result<Vec<([u8; HEAD_BYTES], u32)>, SortError> {
     let key = |record: u32| records.record(record as usize).0;
-    let heads = (0..records.len() as u32).into_par_iter().map(|record| match order.encode(key(record)) {
+    let heads = (0..records.len() as u32).into_par_iter().map(|record| match encoder.encode(key(record)) {
         Some(own) => Ok((head(&own), record)),
         None => Err(SortError::Key {
             row: records.row(record as usize),
             key: shown_key(key(record)),
-            form: order.example(),
+            form: encoder.order.example(),
         }),
     });
     let mut keys = heads.collect::<Result<Vec<_>, _>>()?;
     let compare = |(a_head, a): &([u8; HEAD_BYTES], u32), (b_head, b): &([u8; HEAD_BYTES], u32)| {
-        a_head.cmp(b_head).then_with(|| encoded(key(*a), order).cmp(&encoded(key(*b), order)))
+        a_head.cmp(b_head).then_with(|| encoder.checked(key(*a)).cmp(&encoder.checked(key(*b))))
     };
     let row = |record: u32| records.row(record as usize);
     keys.par_sort_unstable_by(|a, b| compare(a, b).then_with(|| row(a.1).cmp(&row(b.1))));

@@ -1,7 +1,11 @@
 //! The rows that a look-up in a sorted table finds in a leaf, and the form in which clients are shown them.
 
-use std::{borrow::Cow, str::FromStr};
+use std::{
+    borrow::Cow,
+    str::{FromStr, from_utf8},
+};
 
+use serde::de::IgnoredAny;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -12,8 +16,9 @@ use super::{
 };
 use crate::{
     ProtocolError,
+    column_type::PlainType,
     fields::{Field, append_json_string},
-    schema::{Column, Schema},
+    schema::{Column, ColumnType, Schema},
 };
 
 /// The most bytes of rows that a look-up shows.
@@ -218,12 +223,16 @@ impl Sorted {
     /// Appends a row as a JSON object of its columns, the key first.
     fn append_row(&self, schema: &Schema, row: &LeafRow<'_>, out: &mut Vec<u8>) -> Result<(), ProtocolError> {
         let [Column(key_name, _)] = &schema.key[..] else { return Err(ProtocolError::Fields) };
-        let mut members: Vec<(&str, Cow<'_, str>, bool)> = Vec::new();
-        let is_number = self.order == SortOrder::Number;
-        let text = |key: &[u8]| self.order.decode(key).ok_or(ProtocolError::Fields);
+        let mut separator = b'{';
+        let mut put = |name: &str, field: Field<'_>| {
+            out.push(std::mem::replace(&mut separator, b','));
+            append_json_string(name, out);
+            out.push(b':');
+            field.append_json(out);
+        };
         let value = match &self.range {
             None => {
-                members.push((key_name, text(&row.key)?.into(), is_number));
+                self.put_key(key_name, &row.key, &mut put)?;
                 row.value
             }
             Some(form) => {
@@ -231,30 +240,54 @@ impl Sorted {
                 match form {
                     RangeForm::Network => {
                         let network = network_text(&from, &to).ok_or(ProtocolError::Fields)?;
-                        members.push((key_name, network.into(), false));
+                        put(key_name, Field::Text(&network));
                     }
                     RangeForm::To(to_name) => {
-                        members.push((key_name, text(&from)?.into(), is_number));
-                        members.push((to_name, text(&to)?.into(), is_number));
+                        self.put_key(key_name, &from, &mut put)?;
+                        self.put_key(to_name, &to, &mut put)?;
                     }
                 }
                 value
             }
         };
-        let fields = schema.read(value)?;
-        let fields = schema.value.iter().map(|Column(name, _)| &name[..]).zip(fields);
-        let keys = members.iter().map(|(name, text, is_number)| {
-            (*name, if *is_number { Field::Json(text) } else { Field::Text(text) })
-        });
-        for (at, (name, field)) in keys.chain(fields).enumerate() {
-            out.push(if at == 0 { b'{' } else { b',' });
-            append_json_string(name, out);
-            out.push(b':');
-            field.append_json(out);
+        let mut fields = schema.read(value)?;
+        if let ([Field::Text(text)], [Column(_, own)]) = (&fields[..], &schema.value[..])
+            && is_json(own)
+            && serde_json::from_str::<IgnoredAny>(text).is_ok()
+        {
+            // The only column of a value is text, whatever its type.
+            fields = vec![Field::Json(text)];
         }
+        schema.value.iter().zip(fields).for_each(|(Column(name, _), field)| put(name, field));
         out.push(b'}');
         Ok(())
     }
+}
+
+impl Sorted {
+    /// Passes a key to `put` as a field of the column `name`.
+    fn put_key(
+        &self,
+        name: &str,
+        key: &[u8],
+        put: &mut impl FnMut(&str, Field<'_>),
+    ) -> Result<(), ProtocolError> {
+        match (self.order, from_utf8(key)) {
+            (SortOrder::Bytes, Err(_)) => put(name, Field::Binary(key)),
+            (SortOrder::Bytes, Ok(text)) => put(name, Field::Text(text)),
+            (order, _) => {
+                let text = order.decode(key).ok_or(ProtocolError::Fields)?;
+                put(name, if order == SortOrder::Number { Field::Json(&text) } else { Field::Text(&text) });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether fields of this type are JSON other than text.
+fn is_json(own: &ColumnType) -> bool {
+    use PlainType::{Bool, Decimal, Float, Int, Uint};
+    own.plain().is_none_or(|plain| matches!(plain, Bool | Int(_) | Uint(_) | Float(_) | Decimal { .. }))
 }
 
 /// Returns the last row at or before a key, and the first at or behind it. All rows are read, whatever the key is.

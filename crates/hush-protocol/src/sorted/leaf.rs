@@ -38,7 +38,12 @@ impl LeafWriter {
 
 /// Returns the most bytes that a row takes in a leaf.
 pub fn most_row_bytes(key: &[u8], value: &[u8]) -> usize {
-    3 * NUMBER_BYTES + key.len() + value.len()
+    2 * number_bytes(key.len()) + number_bytes(value.len()) + key.len() + value.len()
+}
+
+/// Returns the bytes of a number.
+fn number_bytes(number: usize) -> usize {
+    (usize::BITS - number.leading_zeros()).div_ceil(7).max(1) as usize
 }
 
 /// Passes the key and the value of every row to `each`. Returns `None` if the leaf is malformed, its keys are not sorted, or `each`

@@ -56,7 +56,7 @@ impl SortOrder {
     pub fn example(self) -> &'static str {
         match self {
             Self::Bytes => "text",
-            Self::Number => "a whole number, such as 1234",
+            Self::Number => "a whole number from -2^127 to 2^127 - 1, such as 1234",
             Self::Ip => "an IP address, such as 192.0.2.1",
             Self::Hex => "bytes in hexadecimal, such as 0x00ff",
         }
