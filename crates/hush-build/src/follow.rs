@@ -265,8 +265,8 @@ pub fn apply_lines(
     Ok(updated.header)
 }
 
-/// Returns the most changes that an epoch may have. Of a sorted table, the room is of leaves, and how many of them changes take is not
-/// known before.
+/// Returns the most changes that an epoch may have. Of a sorted table, the room is of leaves, and how many of them changes take is
+/// not known before.
 pub(crate) fn room_of(header: &Header) -> usize {
     let count = header.changes.filter(|_| header.descriptor.sorted.is_none());
     count.map_or(usize::MAX, |count| count.room as usize)

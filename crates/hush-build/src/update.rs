@@ -438,7 +438,8 @@ fn read(
     Ok(spool(input, source, writer.partial_dir(), on_duplicate, lists, progress)?)
 }
 
-/// Returns the table's key for the key columns `parts` of a row, which has the columns `own`. In a table by position, it is the encoded position.
+/// Returns the table's key for the key columns `parts` of a row, which has the columns `own`. In a table by position, it is the
+/// encoded position.
 pub(crate) fn key_of(parts: &[&[u8]], own: &Schema, descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
     let key = parts.join(&KEY_SEPARATOR);
     if let (Some(sorted), Some(table)) = (&descriptor.sorted, &descriptor.schema) {

@@ -173,8 +173,8 @@ pub(crate) fn sorted(
     finished(packer, table, schema, asked, options, progress)
 }
 
-/// Ends the leaves of a table: adds spare ones if it takes changes, and sets the options of its build. `asked` is the number of rows
-/// for whose changes there is to be room, if it was asked for.
+/// Ends the leaves of a table: adds spare ones if it takes changes, and sets the options of its build. `asked` is the number of
+/// rows for whose changes there is to be room, if it was asked for.
 pub(crate) fn finished(
     packer: LeafPacker,
     table: Sorted,
