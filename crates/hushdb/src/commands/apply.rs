@@ -166,6 +166,10 @@ struct EpochLine {
 }
 
 /// Applies the changes of standard input or of a database as they come. Prints a line for each epoch that is in place.
+#[cfg_attr(
+    not(feature = "remote"),
+    expect(unused_variables, reason = "only clients that are left out use some")
+)]
 fn follow(args: ApplyArgs) -> Result<(), Box<dyn Error>> {
     let ApplyArgs { dir, key, every, most, update, follow, slot, publication, rows, .. } = args;
     let from = Input::from(OsStr::new(follow.as_deref().unwrap_or("-")));
