@@ -17,7 +17,9 @@ use hush_protocol::{
     descriptor::{BlobRef, Codec, Compression},
     normal_form::NormalForm,
     ring_keys::{RingKeys, open_upload},
+    keyword::MAX_KEY_BYTES,
     schema::{Column, ColumnType, Schema},
+    sorted::{FenceFile, RangeForm, Sorted, fences::Fences, found::RowMatch, order::SortOrder},
     symbols::{from_symbols, symbol_count, to_symbols},
 };
 use serde_json::value::RawValue;
@@ -57,6 +59,38 @@ pub fn fields(bytes: &[u8]) {
     let Ok(json) = bounded(FIXED + 16 * value.len(), || schema.readable(value)) else { return };
     let object: HashMap<String, &RawValue> = serde_json::from_slice(&json).expect("a JSON object");
     assert_eq!(object.len(), count);
+}
+
+/// Fences of a sorted table, and a leaf in which rows are found.
+pub fn sorted(bytes: &[u8]) {
+    const LEAVES: u64 = 64;
+    let mut input = Input::new(bytes);
+    let order = [SortOrder::Bytes, SortOrder::Number, SortOrder::Ip, SortOrder::Hex][usize::from(input.byte()) % 4];
+    let range = [None, Some(RangeForm::Network), Some(RangeForm::To("to".into()))][usize::from(input.byte()) % 3].clone();
+    let by = [RowMatch::Exact, RowMatch::AtOrBelow, RowMatch::AtOrAbove, RowMatch::Prefix, RowMatch::InRange];
+    let by = by[usize::from(input.byte()) % by.len()];
+    let column = |name: &str| Column(name.into(), ColumnType::ANY);
+    let value = (0..input.byte() % 3).map(|index| column(&index.to_string())).collect();
+    let schema = Schema { key: vec![column("key")], value, normalize: NormalForm::default() };
+    let file = FenceFile { blob: BlobRef { blake3: [0; 32], bytes: 0 }, length: 0 };
+    let table = Sorted { order, range, rows: 0, overlap: 0, fences: file, added: None };
+    let (built, added, key, leaf) = (input.piece(), input.piece(), input.piece(), input.rest());
+    // A fence is as long as a key at most.
+    let most = LEAVES as usize * (MAX_KEY_BYTES + 16);
+    let fences = bounded(FIXED + 8 * most, || Fences::parse(built, added, LEAVES));
+    let Ok(sought) = table.sought(&schema, by, key) else { return };
+    if let Some(fences) = fences {
+        let at = fences.leaf_of(sought.key());
+        assert!(fences.position(at) < LEAVES && fences.fence(0).is_empty());
+        assert!(at == 0 || fences.fence(at) <= sought.key());
+        assert!(at + 1 == fences.len() || fences.fence(at + 1) > sought.key());
+    }
+    // A row takes three bytes at least, and may show a key six times as long as any, or base64.
+    let most = FIXED + 8 * (leaf.len() / 3 + 1) * MAX_KEY_BYTES + 16 * leaf.len();
+    let found = bounded(2 * most, || table.find(&schema, leaf, &sought, false));
+    if let (Ok(Some(rows)), true) = (found, sought.is_shown()) {
+        serde_json::from_slice::<HashMap<String, &RawValue>>(&rows).expect("a JSON object");
+    }
 }
 
 /// Words of any width, packed.

@@ -127,6 +127,50 @@ class FollowDatabaseTest(KeyedTest):
         self.wait_for("the slot", lambda: self.server.sql(
             "SELECT count(*) FROM pg_logical_slot_peek_binary_changes('killed', NULL, NULL, 'proto_version', '1', 'publication_names', 'killed')") == "0")
 
+    def test_the_table_is_the_one_that_is_named(self):
+        def error(table, slot, *args):
+            process = self.follow(table, slot, *args)
+            self.assertEqual(process.wait(20), 2)
+            return process.stderr.read()
+        # A table of another schema has the same name.
+        table = self.made("named", "CREATE SCHEMA b; CREATE TABLE b.named (LIKE named INCLUDING ALL);")
+        self.server.sql("ALTER PUBLICATION named ADD TABLE b.named; CREATE TABLE lone (id int PRIMARY KEY)")
+        self.assertIn("the publication has several tables: b.named, named; choose one with --table", error(table, "named"))
+        self.assertIn("has no table lone, but b.named, named", error(table, "named", "--table", "lone"))
+        process = self.follow(table, "named", "--table", "named")
+        self.server.sql("INSERT INTO b.named (id, name) VALUES (5, 'of b'); DELETE FROM b.named; UPDATE named SET name = 'own' WHERE id = 6")
+        self.assertEqual(json.loads(process.stdout.readline())["changes"], 1)
+        # The database goes away and comes back.
+        self.server.restart()
+        self.server.sql("UPDATE named SET name = 'back' WHERE id = 7")
+        self.assertEqual(json.loads(process.stdout.readline())["changes"], 1)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(20), 0)
+        self.assertTrue(self.is_there(table, "named"))
+        # Another table follows the same slot: what the first has taken is gone.
+        second = self.build(self.url, "--table", "named", "--key", "id", *SMALL, "--changes", 500, name="second")
+        process = self.follow(second, "named", "--table", "named")
+        self.server.sql("UPDATE named SET name = 'taken' WHERE id = 8")
+        json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+        self.assertIn("give each a slot of its own", error(table, "named", "--table", "named"))
+        # A slot that is younger than the table.
+        late = self.build(self.url, "--table", "named", "--key", "id", *SMALL, "--changes", 500, name="late")
+        self.server.sql("UPDATE named SET name = 'between' WHERE id = 9")
+        self.server.sql("SELECT pg_create_logical_replication_slot('late', 'pgoutput')")
+        self.assertIn("if it was made after the table", error(late, "late", "--publication", "named", "--table", "named"))
+        # The table is made anew, or leaves the publication.
+        self.server.sql("ALTER PUBLICATION named DROP TABLE b.named; CREATE TABLE again (LIKE named INCLUDING ALL); DROP TABLE named; "
+                        "ALTER TABLE again RENAME TO named; ALTER PUBLICATION named ADD TABLE named")
+        self.assertIn("another one than before, of the same name", error(second, "named"))
+        process = self.follow(self.made("leaves"), "leaves")
+        self.server.sql("UPDATE leaves SET name = 'x' WHERE id = 1")
+        json.loads(process.stdout.readline())
+        self.server.sql("ALTER PUBLICATION leaves DROP TABLE leaves")
+        self.assertEqual(process.wait(20), 2)
+        self.assertIn("is gone, or has left the publication; build it again", process.stderr.read())
+
     def test_what_cannot_be_followed_is_told(self):
         table = self.made("refused", "ALTER TABLE refused ADD COLUMN list int[];")
         def error(*args, slot="refused"):
@@ -143,5 +187,8 @@ class FollowDatabaseTest(KeyedTest):
         process = self.follow(table, "cut")
         self.assertEqual(process.wait(20), 2)
         self.assertIn("the table was truncated; build it again", process.stderr.read())
+        self.server.sql("ALTER TABLE refused REPLICA IDENTITY NOTHING")
+        self.server.sql("SELECT pg_create_logical_replication_slot('refused', 'pgoutput')")
+        self.assertIn("lacks the key column", error())
         self.assertIn("which replication slot?", self.fails("apply", table, "--follow", self.url, "--key", "id"))
         self.assertIn("takes - for standard input", self.fails("apply", table, "--follow", "x.jsonl", "--key", "id"))

@@ -123,7 +123,7 @@ pub enum FollowError {
     #[error(transparent)]
     Source(Box<IngestError>),
     /// Changes of a database were not applied.
-    #[error("the changes up to position {position:x} are not in place: {source}")]
+    #[error("the changes up to position {:X}/{:X} are not in place: {source}", position >> 32, *position as u32)]
     Database {
         /// The position behind the changes.
         position: u64,
@@ -132,12 +132,18 @@ pub enum FollowError {
     },
     /// The table is older than what the slot has forgotten.
     #[error(
-        "the slot '{slot}' has forgotten changes that the table does not have, as after a rollback: build the table again"
+        "the slot '{slot}' has forgotten changes that the table does not have, as after a rollback, if it was made after the table, or if \
+         another table follows it: build the table again, and give each a slot of its own"
     )]
     Behind {
         /// The name of the slot.
         slot: String,
     },
+    /// Another table of the same name is in the place of the one that was followed.
+    #[error(
+        "the table of the database is another one than before, of the same name: build it again, with a new slot"
+    )]
+    OtherTable,
     /// A file of changes cannot be written.
     #[error("cannot write a temporary file: {0}")]
     Write(io::Error),
@@ -275,7 +281,7 @@ pub(crate) fn room_of(header: &Header) -> usize {
 /// The table that follows.
 pub(crate) struct Follower<'a> {
     dir: &'a Path,
-    options: &'a FollowOptions,
+    pub(crate) options: &'a FollowOptions,
     backends: &'a Backends,
     /// The progress that is told when the stream has to wait, and for what.
     progress: &'a dyn Progress,

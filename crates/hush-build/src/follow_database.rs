@@ -29,6 +29,8 @@ use crate::{
 
 /// The interval at which a slot without changes of the table goes on.
 const IDLE: Duration = Duration::from_secs(10);
+/// The interval at which a database that is away is tried again.
+const AWAY: Duration = Duration::from_secs(1);
 
 /// The table of a database that is followed.
 #[derive(Clone, Debug)]
@@ -48,6 +50,8 @@ struct SlotNote {
     /// The hash of the base that the table had before it followed.
     #[serde(with = "hex")]
     base: [u8; 32],
+    /// The number of the table within the database.
+    relation: u32,
     /// The position of the table; 0 before its first change.
     position: u64,
     /// The position of the slot, up to which nothing of the table has changed since.
@@ -80,40 +84,88 @@ pub fn follow_database(
         max_value_size: MAX_VALUE_BYTES as u32,
         ..IngestOptions::default()
     };
-    let mut changes = DatabaseChanges::open(&from.url, from.slot.clone(), &ingest)?;
-    let place = NotePlace::of(dir);
-    let mut note = SlotNote::started(&header, &from.slot.slot, &changes, &place)?;
-    let room = room_of(&header);
-    let most = options.most.min(room.max(1));
-    let mut moved = Instant::now();
+    let session = FollowSession { follower: &follower, from, place: NotePlace::of(dir) };
+    let mut is_connected = false;
     while !stop.is_cancelled() {
-        let began = Instant::now();
-        let [_, now] = changes.positions()?;
-        let batch = changes.look(note.position, most)?;
-        let is_idle = batch.as_ref().is_none_or(|batch| batch.changes.is_empty());
-        match batch {
-            Some(batch) if !batch.changes.is_empty() => {
-                let followed = FollowedPosition { slot: from.slot.slot.clone(), position: batch.position };
-                let position = batch.position;
-                let made = epoch(&follower, descriptor, batch, followed)?;
-                told(&made);
-                note.position = position;
-                note.forget(&place, position, &changes)?;
-                moved = Instant::now();
+        let (outcome, is_lost) = match DatabaseChanges::open(&from.url, from.slot.clone(), &ingest) {
+            Ok(mut changes) => {
+                if let Some(left_out) = changes.left_out().filter(|_| !is_connected) {
+                    progress.note(&format!("the publication leaves out {left_out}"));
+                }
+                is_connected = true;
+                let outcome = session.run(&mut changes, stop, &mut told);
+                (outcome, changes.is_lost())
             }
-            // Transactions that are known, or change nothing of the table.
-            Some(batch) => note.forget(&place, batch.position, &changes)?,
-            None if moved.elapsed() >= IDLE => {
-                note.forget(&place, now, &changes)?;
-                moved = Instant::now();
+            // A database that was there may come back.
+            Err(error) => (Err(error.into()), is_connected),
+        };
+        match outcome {
+            Err(error @ FollowError::Source(_)) if is_lost => {
+                progress.note(&format!("waiting for the database: {error}"));
+                thread::sleep(AWAY);
             }
-            None => {}
-        }
-        while is_idle && began.elapsed() < options.every && !stop.is_cancelled() {
-            thread::sleep(LOOK.min(options.every));
+            outcome => return outcome,
         }
     }
     Ok(())
+}
+
+/// The table and the place of its note, for any connection.
+struct FollowSession<'a> {
+    follower: &'a Follower<'a>,
+    from: &'a FollowedTable,
+    place: NotePlace,
+}
+
+impl FollowSession<'_> {
+    /// Follows until the connection ends or `stop` is cancelled.
+    fn run(
+        &self,
+        changes: &mut DatabaseChanges,
+        stop: &Cancel,
+        told: &mut impl FnMut(&FollowedEpoch),
+    ) -> Result<(), FollowError> {
+        let Self { follower, from, place, .. } = self;
+        let slot = &from.slot.slot;
+        let header = follower.with_table(|update| Ok(update.header().clone()));
+        let header = header.map_err(|source| FollowError::Open(Box::new(source)))?;
+        let mut note = SlotNote::started(&header, slot, changes, place)?;
+        let most = follower.options.most.min(room_of(&header).max(1));
+        let mut moved = Instant::now();
+        while !stop.is_cancelled() {
+            let began = Instant::now();
+            let [forgotten, now] = changes.positions()?;
+            if forgotten > note.forgotten {
+                return Err(FollowError::Behind { slot: slot.clone() });
+            }
+            let batch = changes.look(note.position, most)?;
+            let is_idle = batch.as_ref().is_none_or(|batch| batch.changes.is_empty());
+            match batch {
+                Some(batch) if !batch.changes.is_empty() => {
+                    let position = batch.position;
+                    let followed =
+                        FollowedPosition { slot: Some(slot.clone()), relation: note.relation, position };
+                    let made = epoch(follower, &header.descriptor, batch, followed)?;
+                    told(&made);
+                    note.position = position;
+                    note.forget(place, position, changes)?;
+                    moved = Instant::now();
+                }
+                // Transactions that are known, or change nothing of the table.
+                Some(batch) => note.forget(place, batch.position, changes)?,
+                None if moved.elapsed() >= IDLE => {
+                    note.forget(place, now, changes)?;
+                    moved = Instant::now();
+                }
+                None => {}
+            }
+            let every = follower.options.every;
+            while is_idle && began.elapsed() < every && !stop.is_cancelled() {
+                thread::sleep(LOOK.min(every));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl SlotNote {
@@ -125,26 +177,30 @@ impl SlotNote {
         place: &NotePlace,
     ) -> Result<Self, FollowError> {
         let [forgotten, _] = changes.positions()?;
-        let own = header.followed.as_ref().filter(|followed| followed.slot == slot);
-        let position = own.map_or(0, |own| own.position);
+        let relation = changes.relation();
         let base = header.descriptor.database;
+        let followed = header.followed.as_ref();
+        let own = followed.filter(|followed| followed.slot.as_deref() == Some(slot));
+        if own.is_some_and(|own| own.relation != relation) {
+            return Err(FollowError::OtherTable);
+        }
+        let position = own.map_or(0, |own| own.position);
         // A note about a table that was there before this one was built is of no use.
         let known = place.read().filter(|note| note.slot == slot && (own.is_some() || note.base == base));
-        let is_behind = match &known {
+        let is_behind = match (&known, followed) {
             _ if position >= forgotten => false,
-            Some(known) => known.position != position || known.forgotten < forgotten,
-            // A table that was built after the slot was made has all that the slot has forgotten.
-            None => own.is_some(),
+            (Some(known), _) => known.position != position || known.forgotten < forgotten,
+            // What was built from the database has all that was written before.
+            (None, Some(built)) if built.slot.is_none() => built.position < forgotten,
+            (None, Some(_)) => true,
+            // It is not known when a table of another origin was made.
+            (None, None) => false,
         };
-        match is_behind {
-            true => Err(FollowError::Behind { slot: slot.into() }),
-            false => Ok(Self {
-                slot: slot.into(),
-                base: known.map_or(base, |known| known.base),
-                position,
-                forgotten,
-            }),
+        if is_behind {
+            return Err(FollowError::Behind { slot: slot.into() });
         }
+        let base = known.map_or(base, |known| known.base);
+        Ok(Self { slot: slot.into(), base, relation, position, forgotten })
     }
 
     /// Has the slot forget changes up to a position, and writes that down before.
@@ -170,7 +226,7 @@ fn epoch(
     let position = followed.position;
     let batch = distinct(batch, descriptor)?;
     let count = batch.changes.len();
-    let [puts, deletes] = batch.inputs(&followed.slot);
+    let [puts, deletes] = batch.inputs(followed.slot.as_deref().unwrap_or_default());
     let updated = follower.applied_inputs(puts, deletes, Some(followed));
     let updated = updated.map_err(|source| FollowError::Database { position, source: Box::new(source) })?;
     let epoch = updated.header.descriptor.epoch;

@@ -246,7 +246,7 @@ pub(crate) fn spool(
         }
         error => error.into(),
     })?;
-    let mut records = records.with_columns(reader.summary.columns.clone());
+    let mut records = records.with_columns(reader.summary.columns.clone()).at(reader.summary.position);
     if are_lists {
         progress.start("join", records.value_bytes(), "bytes");
         let advance = |bytes| {

@@ -73,6 +73,8 @@ pub struct Summary {
     pub columns: Option<Schema>,
     /// The longest field of a CSV text that spans several lines: a stray quote makes one.
     pub longest_field: Option<LongField>,
+    /// The position of the database behind which changes may be missing.
+    pub position: Option<u64>,
 }
 
 /// A reader of one format.
@@ -95,6 +97,10 @@ pub(crate) trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
     }
     /// Returns the last row for the file of bad rows: the fields of a row of CSV, or the text of an object.
     fn content(&self) -> Option<Value> {
+        None
+    }
+    /// Returns the position of a database behind which changes may be missing in what is read.
+    fn log_position(&self) -> Option<u64> {
         None
     }
     /// Returns the longest field so far that spans several lines.
@@ -140,6 +146,7 @@ impl Source {
             row_map: self.row_map.clone(),
             columns: self.reader.columns(),
             longest_field: self.reader.longest_field(),
+            position: self.reader.log_position(),
         }
     }
 

@@ -21,8 +21,8 @@ use hush_protocol::{
     wording::Wording,
 };
 use hush_store::snapshot::{
-    Changes, DB_FILE, DICTIONARY_FILE, FENCES_FILE, FORMAT_VERSION, FileEntry, Header, Identity,
-    SnapshotWriter, State, segment_file,
+    Changes, DB_FILE, DICTIONARY_FILE, FENCES_FILE, FORMAT_VERSION, FileEntry, FollowedPosition, Header,
+    Identity, SnapshotWriter, State, segment_file,
 };
 
 use crate::planner;
@@ -94,7 +94,13 @@ pub fn build<'a>(
         source: source.into(),
         choice,
         changes,
-        followed: options.previous.as_ref().and_then(|previous| previous.followed.clone()),
+        followed: match &options.previous {
+            Some(previous) => previous.followed.clone(),
+            None => {
+                let built = |position| FollowedPosition { slot: None, relation: 0, position };
+                records.position().map(built)
+            }
+        },
         files,
     };
     writer.commit(&header)?;

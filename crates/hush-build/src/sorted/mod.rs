@@ -170,7 +170,8 @@ pub(crate) fn sorted(
         Some(ChangeRoom::For(rows)) => Some(rows),
         _ => None,
     };
-    finished(packer, table, schema, asked, options, progress)
+    let leaves = finished(packer, table, schema, asked, options, progress)?;
+    Ok(leaves.at(records.position()))
 }
 
 /// Ends the leaves of a table: adds spare ones if it takes changes, and sets the options of its build. `asked` is the number of

@@ -104,6 +104,7 @@ pub struct SpooledRecords {
     max_value_len: usize,
     value_bytes: u64,
     columns: Option<Schema>,
+    position: Option<u64>,
 }
 
 impl SpooledRecords {
@@ -134,6 +135,7 @@ impl SpooledRecords {
             max_value_len,
             value_bytes,
             columns: None,
+            position: None,
         }
     }
 
@@ -183,12 +185,23 @@ impl SpooledRecords {
 
     /// Returns other records of the same keys, in the same order.
     pub(crate) fn with_parts(&self, parts: Vec<SpoolPart>) -> Self {
-        Self::new(parts, self.has_keys, self.seed, self.digest).with_columns(self.columns.clone())
+        let columns = self.columns.clone();
+        Self::new(parts, self.has_keys, self.seed, self.digest).with_columns(columns).at(self.position)
     }
 
     /// Sets the columns of the records.
     pub fn with_columns(self, columns: Option<Schema>) -> Self {
         Self { columns, ..self }
+    }
+
+    /// Sets the position of a database behind which changes may be missing.
+    pub fn at(self, position: Option<u64>) -> Self {
+        Self { position, ..self }
+    }
+
+    /// Returns the position of a database behind which changes may be missing, if they are from one.
+    pub fn position(&self) -> Option<u64> {
+        self.position
     }
 
     /// Returns the columns of the records.

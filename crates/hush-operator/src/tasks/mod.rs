@@ -233,8 +233,9 @@ impl Tasks {
         }
         self.keep(task);
         let is_done = task.status == TaskStatus::Succeeded;
-        // A failed task may be requested again with other options for the same upload.
-        let inputs = Request::of(&task.request).ok().filter(|_| is_done);
+        // A failed task may be requested again with other options for the same upload, but for a stream of changes, which has none.
+        let inputs = Request::of(&task.request).ok();
+        let inputs = inputs.filter(|request| is_done || matches!(request, Request::Changes { .. }));
         self.store.prune(&mut state.tasks);
         drop(state);
         for input in inputs.iter().flat_map(Request::inputs) {

@@ -8,7 +8,10 @@ use std::{
 
 use axum::{
     Json,
-    extract::{ConnectInfo, Path, Query, Request, State, rejection::PathRejection},
+    extract::{
+        ConnectInfo, Path, Query, Request, State,
+        rejection::{PathRejection, QueryRejection},
+    },
     http::{HeaderMap, HeaderValue, StatusCode, header::LOCATION},
     response::{IntoResponse, Response},
 };
@@ -85,6 +88,7 @@ pub(super) async fn compact(
 
 /// The time for which a request of changes waits.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(super) struct ChangesWait {
     /// How many seconds to wait for the epoch that has the changes: 10 if not given.
@@ -103,10 +107,13 @@ pub(super) async fn changes(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     caller: Caller,
     table: TableName,
-    Query(ChangesWait { wait }): Query<ChangesWait>,
+    wait: Result<Query<ChangesWait>, QueryRejection>,
     request: Request,
 ) -> Result<Response, Problem> {
     let table = operated(&caller, table)?;
+    let Query(ChangesWait { wait }) = wait.map_err(|_| {
+        Problem::new(Code::InvalidRequest, "the query has nothing but wait, a whole number of seconds")
+    })?;
     let (parts, body) = request.into_parts();
     let client = ClientAddress::from(peer.ip());
     let (bytes, memory) = read_body(&server, client, &parts.headers, body, MAX_PART_BYTES).await?;
@@ -131,10 +138,6 @@ pub(super) async fn changes(
     match task.status {
         TaskStatus::Succeeded => Ok(Json(task).into_response()),
         status if status.is_final() => {
-            if let Some(upload) = task.request["input"]["upload"].as_str().and_then(|id| id.parse().ok()) {
-                // The caller has the changes, and sends them again.
-                let _ = ask(&server, move |operator| operator.remove_upload(&caller, &upload)).await;
-            }
             let reason = task.error.unwrap_or_else(|| "the changes were given up".into());
             Err(Problem::new(Code::Refused, reason))
         }

@@ -48,8 +48,12 @@ pub struct Header {
 /// A position in the changes of a database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FollowedPosition {
-    /// The name of the replication slot.
-    pub slot: String,
+    /// The name of the replication slot; `None` of a table that was built from the database, and has followed no slot yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<String>,
+    /// The number of the table within the database; 0 of a table that was built.
+    #[serde(default)]
+    pub relation: u32,
     /// The position.
     pub position: u64,
 }

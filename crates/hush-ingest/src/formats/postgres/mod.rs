@@ -71,6 +71,7 @@ pub(crate) struct PostgresReader {
     runtime: Runtime,
     converter: RowConverter,
     total: Option<u64>,
+    position: Option<u64>,
 }
 
 impl PostgresReader {
@@ -80,7 +81,7 @@ impl PostgresReader {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
         let (session, begun) = runtime.block_on(open(&settings, path, options))?;
-        let Begun { rows, converter, total } = begun;
+        let Begun { rows, converter, total, position } = begun;
         Ok(Self {
             path: path.into(),
             come: Vec::new(),
@@ -89,6 +90,7 @@ impl PostgresReader {
             runtime,
             converter,
             total,
+            position,
         })
     }
 
@@ -136,6 +138,10 @@ impl Reader for PostgresReader {
         Some(&self.converter.projection)
     }
 
+    fn log_position(&self) -> Option<u64> {
+        self.position
+    }
+
     fn columns(&self) -> Option<Schema> {
         Some(self.converter.schema())
     }
@@ -154,6 +160,7 @@ struct Begun {
     rows: CopyOutStream,
     converter: RowConverter,
     total: Option<u64>,
+    position: Option<u64>,
 }
 
 /// A connection.
@@ -198,6 +205,7 @@ async fn open(
 /// Begins the transaction and the query.
 async fn begin(client: &Client, path: &Path, options: &IngestOptions) -> Result<Begun, IngestError> {
     let failed = |error: Error| refused(path, &error, None);
+    let position = position(client).await;
     client.batch_execute(BEGIN).await.map_err(failed)?;
     let (query, total) = match &options.sql {
         Some(sql) => (sql.trim_end_matches(|c: char| c.is_whitespace() || c == ';').to_owned(), None),
@@ -226,7 +234,14 @@ async fn begin(client: &Client, path: &Path, options: &IngestOptions) -> Result<
     // A comment may end the query, hence the line end.
     let copy = format!("COPY (SELECT {list} FROM ({query}\n) AS q) TO STDOUT");
     let rows = client.copy_out(&copy).await.map_err(failed)?;
-    Ok(Begun { rows, converter: RowConverter::new(path.into(), projection, columns, types), total })
+    Ok(Begun { rows, converter: RowConverter::new(path.into(), projection, columns, types), total, position })
+}
+
+/// Returns the position of the database behind which changes may be missing in what is read from now on. A server that does not
+/// tell it, such as a copy of another one, has none.
+async fn position(client: &Client) -> Option<u64> {
+    let row = client.query_one("SELECT pg_current_wal_lsn()::text", &[]).await.ok()?;
+    follow::parse_position(&row.try_get::<_, String>(0).ok()?)
 }
 
 /// Returns the query of the rows of a table, and about how many there are.

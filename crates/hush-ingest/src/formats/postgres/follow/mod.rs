@@ -4,18 +4,21 @@
 //! an ordinary session, whose settings give values the same form as a build reads them in.
 
 mod messages;
+mod published;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use hush_protocol::{schema::Schema, wording::Wording};
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::types::Type;
+use tokio_postgres::{Error, types::Type};
 
-use self::messages::{Message, Relation, RowField, RowFields};
+use self::{
+    messages::{Message, Relation, RowField, RowFields},
+    published::{Asked, PUBLISHED, PublishedTable, failed},
+};
 use super::{
-    DatabaseSession, SESSION,
+    DatabaseSession,
     record::{RowConverter, types_of},
-    refused,
     row::CellKind,
     settings,
 };
@@ -70,9 +73,9 @@ pub struct DatabaseChanges {
     session: DatabaseSession,
     slot: ReplicationSlot,
     options: IngestOptions,
-    relation: Option<(u32, Vec<bool>, RowConverter)>,
-    /// Relations of the publication that are not followed.
-    others: BTreeMap<u32, String>,
+    table: PublishedTable,
+    /// The conversion of rows, once their columns have come.
+    converter: Option<RowConverter>,
 }
 
 impl DatabaseChanges {
@@ -97,69 +100,63 @@ impl DatabaseChanges {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|source| IngestError::Unreadable { path: path.clone(), source })?;
         let session = runtime.block_on(DatabaseSession::open(&settings, &path))?;
-        let mut changes = Self {
-            path,
-            runtime,
-            session,
-            slot,
-            options: options.clone(),
-            relation: None,
-            others: BTreeMap::new(),
-        };
-        changes.check()?;
-        Ok(changes)
+        let asked = Asked { path: &path, slot: &slot, options };
+        let table = runtime.block_on(asked.find(&session.client))?;
+        Ok(Self { path, runtime, session, slot, options: options.clone(), table, converter: None })
     }
 
-    /// Checks that the slot and the publication are there.
-    fn check(&mut self) -> Result<(), IngestError> {
-        let client = &self.session.client;
-        let ReplicationSlot { slot, publication } = &self.slot;
-        let found = self.runtime.block_on(async {
-            client.batch_execute(SESSION).await?;
-            let slots = "SELECT plugin::text FROM pg_replication_slots WHERE slot_name = $1";
-            let plugin: Option<Option<String>> =
-                client.query_opt(slots, &[slot]).await?.map(|row| row.try_get(0)).transpose()?;
-            let publications = "SELECT 1 FROM pg_publication WHERE pubname = $1";
-            Ok((plugin, client.query_opt(publications, &[publication]).await?.is_some()))
-        });
-        let (plugin, has_publication) = found.map_err(|error| refused(&self.path, &error, None))?;
-        match plugin.as_ref().map(Option::as_deref) {
-            None => Err(self.refusal(
-                format!("there is no replication slot '{slot}'"),
-                "make it before the table is built: SELECT pg_create_logical_replication_slot('NAME', 'pgoutput')",
-            )),
-            Some(Some("pgoutput")) if has_publication => Ok(()),
-            Some(Some("pgoutput")) => Err(self.refusal(
-                format!("there is no publication '{publication}'"),
-                "make it before the slot: CREATE PUBLICATION name FOR TABLE name",
-            )),
-            Some(_) => Err(self.refusal(
-                format!("the replication slot '{slot}' is of another plug-in than pgoutput"),
-                "name another one with {slot}",
-            )),
-        }
+    /// Returns the number of the table within the database, which another table of the same name does not have.
+    pub fn relation(&self) -> u32 {
+        self.table.id
+    }
+
+    /// Returns what the publication leaves out, for a note.
+    pub fn left_out(&self) -> Option<&str> {
+        self.table.left_out.as_deref()
+    }
+
+    /// Returns whether the connection is lost, so that another one may do.
+    pub fn is_lost(&self) -> bool {
+        self.session.client.is_closed()
     }
 
     fn refusal(&self, message: String, advice: &'static str) -> IngestError {
         IngestError::Postgres { path: self.path.clone(), message, advice: Wording(advice) }
     }
 
+    fn failed(&self, error: &Error) -> IngestError {
+        failed(&self.path, error)
+    }
+
     /// Returns the position up to which the slot has forgotten changes, and the one behind all that is written by now.
     ///
     /// # Errors
-    /// [`IngestError::Postgres`].
+    /// [`IngestError::Postgres`], also if the table is no longer published.
     pub fn positions(&self) -> Result<[u64; 2], IngestError> {
         let client = &self.session.client;
         let read = async {
             // The position is read first: what is written later is left for the next look.
             let now = client.query_one("SELECT pg_current_wal_lsn()::text", &[]).await?.try_get(0)?;
             let slots = "SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = $1";
-            let done = client.query_one(slots, &[&self.slot.slot]).await?.try_get(0)?;
-            Ok::<[String; 2], _>([done, now])
+            let done = client.query_opt(slots, &[&self.slot.slot]).await?;
+            let done = done.map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+            let published = client.query_opt(PUBLISHED, &[&self.slot.publication, &self.table.id]).await?;
+            Ok::<([String; 2], bool), _>(([done, now], published.is_some()))
         };
-        let positions = self.runtime.block_on(read).map_err(|error| refused(&self.path, &error, None))?;
+        let (positions, is_published) = self.runtime.block_on(read).map_err(|error| self.failed(&error))?;
+        if !is_published {
+            return Err(self.refusal(
+                format!("the table {} is gone, or has left the publication", self.table.name),
+                "build it again, with a new slot",
+            ));
+        }
         let [done, now] = positions.map(|position| parse_position(&position));
-        let unknown = || self.refusal("a position is none".into(), "run the build again");
+        let unknown = || {
+            self.refusal(
+                format!("the slot '{}' is gone", self.slot.slot),
+                "make a new one, and build the table again",
+            )
+        };
         Ok([done.ok_or_else(unknown)?, now.ok_or_else(unknown)?])
     }
 
@@ -175,13 +172,14 @@ impl DatabaseChanges {
         let publication = format!("\"{}\"", self.slot.publication.replace('"', "\"\""));
         let rows =
             self.runtime.block_on(self.session.client.query(peek, &[&self.slot.slot, &most, &publication]));
-        let rows = rows.map_err(|error| refused(&self.path, &error, None))?;
+        let rows = rows.map_err(|error| self.failed(&error))?;
         let mut changes = TransactionChanges::default();
         let mut position = None;
         for row in &rows {
-            let data: &[u8] = row.try_get(0).map_err(|error| refused(&self.path, &error, None))?;
-            let message = messages::read(data)
-                .ok_or_else(|| self.refusal("a message of the slot is malformed".into(), "run it again"))?;
+            let data: &[u8] = row.try_get(0).map_err(|error| self.failed(&error))?;
+            let message = messages::read(data).ok_or_else(|| {
+                self.refusal("a message of the slot is malformed".into(), "run the command again")
+            })?;
             if let Message::Commit { end } = message {
                 position = Some(end);
                 match end <= after {
@@ -192,13 +190,13 @@ impl DatabaseChanges {
                 self.take(message, &mut changes)?;
             }
         }
-        let columns = self.relation.as_ref().map(|(_, _, converter)| converter.schema()).unwrap_or_default();
+        let columns = self.converter.as_ref().map(RowConverter::schema).unwrap_or_default();
         Ok(position.map(|position| DatabaseBatch { position, changes: changes.all(), columns }))
     }
 
     fn take(&mut self, message: Message<'_>, changes: &mut TransactionChanges) -> Result<(), IngestError> {
         match message {
-            Message::Relation(relation) => self.relate(&relation),
+            Message::Relation(relation) if self.is_followed(relation.id) => self.relate(&relation),
             Message::Insert { relation, new } => self.put(relation, None, new, changes),
             Message::Update { relation, old, new } => self.put(relation, old, new, changes),
             Message::Delete { relation, old } => {
@@ -212,31 +210,18 @@ impl DatabaseChanges {
             {
                 Err(self.refusal("the table was truncated".into(), "build it again"))
             }
-            Message::Truncate { .. } | Message::Commit { .. } | Message::Other => Ok(()),
+            Message::Relation(_) | Message::Truncate { .. } | Message::Commit { .. } | Message::Other => {
+                Ok(())
+            }
         }
     }
 
     fn is_followed(&self, relation: u32) -> bool {
-        self.relation.as_ref().is_some_and(|(own, ..)| *own == relation)
+        self.table.id == relation
     }
 
-    /// Takes the columns of a relation, if it is the one that is followed.
+    /// Takes the columns of the table.
     fn relate(&mut self, relation: &Relation) -> Result<(), IngestError> {
-        let full = format!("{}.{}", relation.schema, relation.name);
-        let is_own = match &self.options.table {
-            Some(asked) => *asked == relation.name || *asked == full,
-            None => self.relation.as_ref().is_none_or(|(own, ..)| *own == relation.id),
-        };
-        if !is_own {
-            self.others.insert(relation.id, full.clone());
-            return match self.options.table {
-                Some(_) => Ok(()),
-                None => Err(self.refusal(
-                    format!("the publication has several tables, {full} among them"),
-                    "choose one with {table}",
-                )),
-            };
-        }
         let types: Vec<Type> = relation
             .columns
             .iter()
@@ -244,6 +229,10 @@ impl DatabaseChanges {
             .collect();
         let names: Vec<String> = relation.columns.iter().map(|column| column.name.clone()).collect();
         let own = types_of(types.iter().zip(relation.columns.iter().map(|column| column.modifier)));
+        let wanted = self.options.key.iter().chain(&self.options.value);
+        if let Some(missing) = wanted.into_iter().find(|name| !names.contains(name)) {
+            return Err(self.table.lacks(&self.path, missing));
+        }
         let projection =
             Projection::new(&self.path, &names, &self.options)?.typed(|index| own[index].clone());
         let mut columns: Vec<Option<(usize, CellKind)>> = vec![None; names.len()];
@@ -257,16 +246,7 @@ impl DatabaseChanges {
             }
             columns[column.index] = Some((column.index, kind));
         }
-        let lacks = projection.keys.iter().find(|key| !relation.columns[key.index].is_identity);
-        if let Some(key) = lacks {
-            return Err(self.refusal(
-                format!("the replica identity of {full} lacks the key column {:?}", key.name),
-                "deletes would not name their records: ALTER TABLE name REPLICA IDENTITY FULL",
-            ));
-        }
-        let identity = relation.columns.iter().map(|column| column.is_identity).collect();
-        let converter = RowConverter::new(self.path.clone(), projection, columns, own);
-        self.relation = Some((relation.id, identity, converter));
+        self.converter = Some(RowConverter::new(self.path.clone(), projection, columns, own));
         Ok(())
     }
 
@@ -289,9 +269,10 @@ impl DatabaseChanges {
                 (RowField::Unchanged, Some(RowField::Text(text))) => Some(*text),
                 (RowField::Unchanged, _) if !self.is_used(at) => None,
                 (RowField::Unchanged, _) => {
+                    let table = &self.table.name;
                     return Err(self.refusal(
-                        "a long value did not change, and is not sent".into(),
-                        "ALTER TABLE name REPLICA IDENTITY FULL sends it",
+                        format!("a long value did not change, and is not sent; ALTER TABLE {table} REPLICA IDENTITY FULL has such values sent from then on"),
+                        "build the table again after it",
                     ));
                 }
             });
@@ -306,13 +287,14 @@ impl DatabaseChanges {
     }
 
     fn is_used(&self, at: usize) -> bool {
-        let converter = self.relation.as_ref().map(|(_, _, converter)| converter);
-        converter.is_some_and(|converter| converter.projection.columns().any(|column| column.index == at))
+        self.converter
+            .as_ref()
+            .is_some_and(|converter| converter.projection.columns().any(|column| column.index == at))
     }
 
     fn record(&mut self, fields: Vec<Option<&[u8]>>) -> Result<Record, IngestError> {
-        let Some((_, _, converter)) = &mut self.relation else {
-            return Err(self.refusal("a row came before its columns".into(), "run it again"));
+        let Some(converter) = &mut self.converter else {
+            return Err(self.refusal("a row came before its columns".into(), "run the command again"));
         };
         converter.number += 1;
         converter.row.take(fields);
@@ -336,7 +318,7 @@ impl DatabaseChanges {
         let advance = "SELECT pg_replication_slot_advance($1, $2::text::pg_lsn)";
         let position = show_position(position);
         let done = self.runtime.block_on(self.session.client.execute(advance, &[&self.slot.slot, &position]));
-        done.map(drop).map_err(|error| refused(&self.path, &error, None))
+        done.map(drop).map_err(|error| self.failed(&error))
     }
 }
 
@@ -378,7 +360,7 @@ pub fn show_position(position: u64) -> String {
     format!("{:X}/{:X}", position >> 32, position as u32)
 }
 
-fn parse_position(text: &str) -> Option<u64> {
+pub(super) fn parse_position(text: &str) -> Option<u64> {
     let (high, low) = text.split_once('/')?;
     let part = |text: &str| u32::from_str_radix(text, 16).ok().map(u64::from);
     Some(part(high)? << 32 | part(low)?)
