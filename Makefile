@@ -17,7 +17,7 @@ BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench papers peers flights figures bench-client bench-real load clean
+.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench papers peers flights figures bench-client bench-real campaign load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb --no-default-features # without the readers of formats that it does not have
@@ -197,6 +197,10 @@ flights: python-dev ## Look-ups over a line with a delay, beside the planner's t
 
 figures: ## docs/explanation/figures.md and its plots, from the runs in bench/results.
 	python3 scripts/papers/page.py
+
+campaign: e2e ## Longer than `test`: every fault of the disk, 500 kills of each command that changes a table, every decoder for SECONDS (600). Hours.
+	HUSHDB_FAULTS=all HUSHDB_KILLS=500 python3 tests/e2e test_faults test_changes
+	CARGO="$(CARGO)" scripts/fuzz.sh $(or $(SECONDS),600)
 
 load: build $(OHA) ## A server at twice its capacity, with hostile clients beside it: MINUTES (30), JSON to OUT.
 	@command -v openssl >/dev/null || scripts/install.sh openssl

@@ -12,6 +12,7 @@ use hush_protocol::{
     descriptor::{Descriptor, Lookup},
     facts::DB_FILE,
     ring_keys::RingKeys,
+    sorted::{fences, found::range_value, leaf::LeafWriter, order::SortOrder},
     wire::{Answer, EvaluationKeys, Query, QueryRequest, QueryResponse, VERSION},
 };
 use hush_store::snapshot::{CHUNK_BYTES, FORMAT_VERSION, FileEntry, Header, Identity, State};
@@ -54,6 +55,7 @@ fn main() {
     messages();
     descriptors();
     compressed();
+    sorted();
     servers();
     headers();
     texts();
@@ -130,6 +132,27 @@ fn descriptors() {
 }
 
 /// Values of much the same text, and one that is longer than it says.
+fn sorted() {
+    let built = fences::built_text([&b""[..], b"b", b"d"]);
+    let added = fences::added_text([(&b"c"[..], Some(3))]);
+    let mut leaf = LeafWriter::default();
+    for (key, value) in [("ant", "1"), ("bee", ""), ("beetle", "3")] {
+        leaf.push(key.as_bytes(), value.as_bytes());
+    }
+    let leaf = leaf.finish();
+    for by in 0..5 {
+        let content = [piece(&built), piece(&added), piece("bee"), leaf.clone()].concat();
+        write("sorted", &format!("match-{by}"), input(&[0, 0, by, 1], content));
+    }
+    let key = |text: &str| SortOrder::Ip.encode(text.as_bytes()).unwrap();
+    let [first, last] = ["10.0.0.0", "10.255.255.255"].map(key);
+    let mut leaf = LeafWriter::default();
+    leaf.push(&first, &range_value(&first, &first, &last, b"x"));
+    let content =
+        [piece(fences::built_text([&b""[..]])), piece(""), piece("10.1.2.3"), leaf.finish()].concat();
+    write("sorted", "network", input(&[2, 1, 4, 1], content));
+}
+
 fn compressed() {
     let texts: Vec<_> =
         (0..400).map(|i| format!("a private look-up of record {i} in table {}", i % 7)).collect();
@@ -377,7 +400,8 @@ fn snapshots() {
             descriptor,
             payload_bytes: 1,
             source: "t.csv".into(),
-            choice: None,
+            followed: None,
+        choice: None,
             changes: None,
             files,
         }
@@ -401,6 +425,7 @@ fn snapshots() {
     let state = State {
         identity,
         descriptor: sample::descriptor(Protocol::Colpack, Lookup::Index),
+        followed: None,
         choice: None,
         changes: None,
         files: vec![database],

@@ -15,9 +15,9 @@ use hush_he::{
 use hush_protocol::{
     ProtocolError,
     descriptor::{BlobRef, Codec, Compression},
+    keyword::MAX_KEY_BYTES,
     normal_form::NormalForm,
     ring_keys::{RingKeys, open_upload},
-    keyword::MAX_KEY_BYTES,
     schema::{Column, ColumnType, Schema},
     sorted::{FenceFile, RangeForm, Sorted, fences::Fences, found::RowMatch, order::SortOrder},
     symbols::{from_symbols, symbol_count, to_symbols},
@@ -65,8 +65,11 @@ pub fn fields(bytes: &[u8]) {
 pub fn sorted(bytes: &[u8]) {
     const LEAVES: u64 = 64;
     let mut input = Input::new(bytes);
-    let order = [SortOrder::Bytes, SortOrder::Number, SortOrder::Ip, SortOrder::Hex][usize::from(input.byte()) % 4];
-    let range = [None, Some(RangeForm::Network), Some(RangeForm::To("to".into()))][usize::from(input.byte()) % 3].clone();
+    let order =
+        [SortOrder::Bytes, SortOrder::Number, SortOrder::Ip, SortOrder::Hex][usize::from(input.byte()) % 4];
+    let range = [None, Some(RangeForm::Network), Some(RangeForm::To("to".into()))]
+        [usize::from(input.byte()) % 3]
+        .clone();
     let by = [RowMatch::Exact, RowMatch::AtOrBelow, RowMatch::AtOrAbove, RowMatch::Prefix, RowMatch::InRange];
     let by = by[usize::from(input.byte()) % by.len()];
     let column = |name: &str| Column(name.into(), ColumnType::ANY);

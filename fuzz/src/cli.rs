@@ -27,7 +27,7 @@ pub fn keys_file(bytes: &[u8]) {
                 let digits = str::from_utf8(key).expect("digits").trim_start_matches('+');
                 assert_eq!(digits.trim_start_matches('0'), index.to_string().trim_start_matches('0'));
             }
-            Ok(Wanted::Key(_) | Wanted::Columns(_)) => panic!("a position is no key"),
+            Ok(Wanted::Key(_) | Wanted::Columns(_) | Wanted::Row(..)) => panic!("a position is no key"),
             Err(message) => assert!(!message.chars().any(char::is_control)),
         }
     }

@@ -79,7 +79,7 @@ pub fn descriptor(protocol: Protocol, lookup: Lookup) -> Descriptor {
 fn of_columns(protocol: Protocol, lookup: Lookup, columns: usize) -> Descriptor {
     let page = protocol.page();
     let preset = SETS.into_iter().find(|set| page.has_set(set)).expect("a set for tests");
-    let fingerprint_bytes = if lookup.asked_by() == "index" { 0 } else { 8 };
+    let fingerprint_bytes = if matches!(lookup, Lookup::Key(_)) { 8 } else { 0 };
     let slot = SlotFormat::for_values(fingerprint_bytes, 0, 5);
     let blocks = if page.has_columns() { BLOCKS } else { 1 };
     let shape = TableShape { columns, blocks, slot_bytes: slot.slot_bytes() };

@@ -25,7 +25,7 @@ class FaultTest(KeyedTest):
     def setUpClass(cls):
         source = pathlib.Path(__file__).with_name("faults.c")
         cls.library = pathlib.Path(BINARY).parent / "faults.so"
-        subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", cls.library, source, "-ldl"], check=True)
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", cls.library, source, "-ldl"], check=True)
 
     def setUp(self):
         super().setUp()
