@@ -259,8 +259,11 @@ impl Update {
                 let (key, value) = records.record(index);
                 let key = key_of(&own.key_parts(key), &own, &descriptor)?;
                 let value = cast_value(value, &own, &schema);
-                let value =
-                    value.map_err(|field| UpdateError::OtherType { row: records.row(index), field })?;
+                let value = value.map_err(|field| UpdateError::OtherType {
+                    row: records.row(index),
+                    key: shown_change(&key, &descriptor),
+                    field,
+                })?;
                 // Keys that differ in the input may be equal in the table.
                 match (changed.insert(key.clone()), on_duplicate) {
                     (false, OnDuplicate::Error | OnDuplicate::All) => {

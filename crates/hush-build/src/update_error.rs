@@ -35,11 +35,11 @@ pub enum UpdateError {
     )]
     OtherColumns { part: &'static str, table: Vec<String>, changes: Vec<String> },
     #[error(
-        "row {row} of the changes: the column {} of the table is of type {}; convert the changes, or build the table again",
+        "row {row} of the changes, of the key '{key}': the column {} of the table is of type {}; convert the changes, or build the table again",
         field.column.escape_debug(),
         field.expected
     )]
-    OtherType { row: u64, field: NotCast },
+    OtherType { row: u64, key: String, field: NotCast },
     /// A key of the changes is invalid in the table.
     #[error(transparent)]
     Key(ProtocolError),
