@@ -401,7 +401,7 @@ fn snapshots() {
             payload_bytes: 1,
             source: "t.csv".into(),
             followed: None,
-        choice: None,
+            choice: None,
             changes: None,
             files,
         }

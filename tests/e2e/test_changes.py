@@ -398,7 +398,7 @@ class ChangeTest(KeyedTest):
     def test_a_kill_at_any_moment_leaves_a_whole_epoch(self):
         rng = random.Random(KILLS)
         table = self.updatable()
-        with self.serve(table, args=["--watch"]) as (url, _):
+        with self.serve(table, args=["--watch"], log=self.dir / "log") as (url, _):
             for verb in ("apply", "compact"):
                 start = time.time()
                 self.apply(table, self.changes({"k1": f"{verb} begins"}), "--key", "k")

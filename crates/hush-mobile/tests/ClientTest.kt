@@ -6,6 +6,7 @@ import hushdb.Key
 import hushdb.KeyColumn
 import hushdb.Observer
 import hushdb.Options
+import hushdb.Rows
 import java.net.InetAddress
 import java.net.ServerSocket
 import java.time.Duration
