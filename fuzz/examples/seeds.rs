@@ -425,7 +425,6 @@ fn snapshots() {
     let state = State {
         identity,
         descriptor: sample::descriptor(Protocol::Colpack, Lookup::Index),
-        followed: None,
         choice: None,
         changes: None,
         files: vec![database],
