@@ -2,6 +2,7 @@
 //!
 //! * [`Job`]: builds a table from a file of records. [`Update`]: changes a table.
 //! * [`builder`]: turns records into a snapshot. [`planner`]: lists every table that the records could have, with its costs.
+//! * [`follow()`], [`apply_lines()`]: streams of changes. [`SortRequest`]: sorted tables, whose records are leaves of rows.
 //! * [`mirror()`], [`push()`], [`RemoteSource`]: tables at a URL.
 //!
 //! ```
