@@ -52,9 +52,10 @@ impl<'r> SortedRecords<'r> {
                 let (pieces, Overlaps { pairs, first }) = pieces(&ranges, order);
                 if pairs > 0 {
                     let [first, second] = first.map(|index| records.row(ranges[index].record as usize));
+                    let begin = if pairs == 1 { "range begins" } else { "ranges begin" };
                     progress.note(&format!(
-                        "ranges overlap, as those of rows {first} and {second} do, and neither is within the other: the keys of both are in \
-                          the one that begins last; {pairs} ranges begin within one that ends before them"
+                        "{pairs} {begin} within one that ends before it, as those of rows {first} and {second} do: the keys of both are \
+                         in the one that begins last"
                     ));
                 }
                 if pieces.len() > ranges.len() + ranges.len() / MANY_PIECES {
