@@ -56,9 +56,9 @@ class SortedTest(KeyedTest):
                     continue
                 self.assertEqual(begun["rows"], expected[:len(begun["rows"])], word)
                 self.assertEqual(begun["more"], len(begun["rows"]) < len(expected), word)
-                # What takes less than is repeated is whole.
+                # An answer is whole if its rows take fewer bytes than a leaf repeats of those behind it.
                 self.assertTrue(not begun["more"] or sum(len(row["word"]) + len(row["n"]) + 3 for row in expected) > facts["overlap"])
-            # One look-up, of one size, whatever is asked and found.
+            # Each request is one look-up of one size, whatever the client asks for and the table has.
             with Proxy(url) as proxy:
                 sent = set()
                 for match, word in [("at-or-below", "aaa"), ("at-or-above", "zz"), ("prefix", "b"), ("prefix", "zzz"), (None, words[0])]:

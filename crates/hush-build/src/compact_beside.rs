@@ -48,7 +48,9 @@ impl EpochChanges {
     /// Returns what changed since the epoch `before` of the same base: new values, and `None` for what is gone.
     fn since(&mut self, before: &mut Self) -> Result<BTreeMap<Vec<u8>, Option<Vec<u8>>>, UpdateError> {
         if let (Some(_), Some(_)) = (&self.kept, &before.kept) {
-            return Ok(self.leaves()?.difference(&before.leaves()?).map_err(JobError::from)?);
+            let since = self.leaves()?.difference(&before.leaves()?).map_err(JobError::from)?;
+            [&self.kept, &before.kept].into_iter().flatten().try_for_each(KeptRecords::check)?;
+            return Ok(since);
         }
         let now = std::mem::take(&mut self.changes.0);
         // A record that was added and is gone again is among no changes any more; the new base has it.
@@ -113,6 +115,7 @@ impl Update {
                 let kept = KeptRecords::take(&mut made)?;
                 let leaves = ChangingLeaves::take(&mut made, &descriptor, &kept, changes)?;
                 let changed = leaves.change(&since, true).map_err(JobError::from)?;
+                kept.check()?;
                 let changed = changed.map_err(|_| UpdateError::Replaced)?;
                 (changes, sorted) = (changed.changes, Some(changed.table));
             } else {

@@ -184,8 +184,7 @@ pub fn follow(
     mut told: impl FnMut(&FollowedEpoch),
 ) -> Result<(), FollowError> {
     let follower = Follower::new(dir, options, backends, progress);
-    let header = follower.with_table(|update| Ok(update.header().clone()));
-    let header = header.map_err(|source| FollowError::Open(Box::new(source)))?;
+    let header = follower.header()?;
     // An epoch has at most as many changes as the table has room for.
     let room = room_of(&header);
     let most = options.most.min(room.max(1));
@@ -391,6 +390,12 @@ impl Follower<'_> {
         let FollowOptions { signing, keep_epochs, .. } = self.options;
         let Self { dir, backends, progress, .. } = *self;
         RelievedTable { dir, signing, keep_epochs: *keep_epochs, backends, progress }
+    }
+
+    /// Returns the header of the table, once nobody else changes it.
+    pub(crate) fn header(&self) -> Result<Header, FollowError> {
+        let header = self.with_table(|update| Ok(update.header().clone()));
+        header.map_err(|source| FollowError::Open(Box::new(source)))
     }
 
     /// Runs `work` on the table, once nobody else changes it.

@@ -73,9 +73,7 @@ pub fn follow_database(
     mut told: impl FnMut(&FollowedEpoch),
 ) -> Result<(), FollowError> {
     let follower = Follower::new(dir, options, backends, progress);
-    let header = follower.with_table(|update| Ok(update.header().clone()));
-    let header = header.map_err(|source| FollowError::Open(Box::new(source)))?;
-    let descriptor = &header.descriptor;
+    let descriptor = follower.header()?.descriptor;
     let names = |columns: &[Column]| columns.iter().map(|Column(name, _)| name.clone()).collect();
     let ingest = IngestOptions {
         key: options.key.clone(),
@@ -127,8 +125,7 @@ impl FollowSession<'_> {
     ) -> Result<(), FollowError> {
         let Self { follower, from, place, .. } = self;
         let slot = &from.slot.slot;
-        let header = follower.with_table(|update| Ok(update.header().clone()));
-        let header = header.map_err(|source| FollowError::Open(Box::new(source)))?;
+        let header = follower.header()?;
         let mut note = SlotNote::started(&header, slot, changes, place)?;
         let most = follower.options.most.min(room_of(&header).max(1));
         let mut moved = Instant::now();

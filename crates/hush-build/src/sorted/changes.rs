@@ -227,14 +227,14 @@ impl<'a> ChangingLeaves<'a> {
             return Ok(());
         }
         let position = self.leaves.len() as u64;
+        let records = self.records;
         let own = self.own(at)?;
         if own.len() < 2 {
             return Err(SortError::Damaged);
         }
-        if position >= self.records {
+        if position >= records {
             return Err(SortError::NoLeafLeft);
         }
-        let own = self.own(at)?;
         let bytes =
             |rows: &[LeafPair]| rows.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
         let all = bytes(own);

@@ -36,7 +36,7 @@ const OVERLAP: usize = 16;
 /// The runs of rows that are measured, and the rows of each, to estimate the bytes of all.
 const RUNS: usize = 64;
 const RUN_ROWS: usize = 128;
-/// A leaf is split at first when it has so many changes that it is full: this part of it is free at first.
+/// The part of a leaf that is free when it is built, for rows that are added before it is split.
 const FREE: usize = 8;
 /// A table has one more leaf for so many leaves, and some more, to which others can be split.
 const SPARE: usize = 16;
