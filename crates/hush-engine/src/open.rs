@@ -8,7 +8,7 @@ use hush_store::snapshot::{Verified, Verify};
 use crate::{
     Backends, Device, Engine, OpenError, Placement, Progress, Silent,
     gpus::gpu,
-    memory::server::host_batch,
+    memory::server::{ScanMemory, host_batch},
     opening::{Hosting, OpenOn, ShareToOpen},
     stored::{Reading, Stored},
     table::TableToOpen,
@@ -119,6 +119,8 @@ impl OpenOn for TableToServe {
         let Self { mut stored, placement } = self;
         let served = stored.served(placement.clone(), max_batch)?;
         let (files, mapped) = stored.files(&placement)?;
-        TableToOpen { descriptor: stored.descriptor, served, files, mapped, elsewhere: None }.open(shares)
+        let scans = placement.is_on_cpu().then(|| ScanMemory::new(&stored.params, max_batch));
+        TableToOpen { descriptor: stored.descriptor, served, files, mapped, scans, elsewhere: None }
+            .open(shares)
     }
 }

@@ -19,7 +19,7 @@ use prost::bytes::Bytes;
 use crate::{
     Blob, ClientKeys, Engine, EngineError, OpenError, Served,
     copies::Copies,
-    memory::mapped_files::MappedFiles,
+    memory::{mapped_files::MappedFiles, server::ScanMemory},
     opening::{Hosting, KeptForTable, ShareToOpen},
     parts::elsewhere::Elsewhere,
 };
@@ -32,6 +32,8 @@ pub(crate) struct TableToOpen<F> {
     pub(crate) files: Vec<F>,
     /// The files that are mapped while the table is opened.
     pub(crate) mapped: MappedFiles,
+    /// The memory of scans; `None` if none is on the CPU.
+    pub(crate) scans: Option<ScanMemory>,
     /// The shares that other processes have.
     pub(crate) elsewhere: Option<Elsewhere>,
 }
@@ -52,7 +54,8 @@ impl<F: Files<Error: Into<OpenError> + Send> + Sync, B: Hosting> Visitor for Ope
     type Output = Result<Arc<dyn Engine>, OpenError>;
 
     fn visit<P: Page>(self) -> Self::Output {
-        let Self { table: TableToOpen { descriptor, served, files, mapped, elsewhere }, shares } = self;
+        let Self { table: TableToOpen { descriptor, served, files, mapped, scans, elsewhere }, shares } =
+            self;
         let mut tables = descriptor.tables::<P>()?;
         if served.placement.by_query {
             let by_query = tables.iter().map(P::finished_by_query).collect::<Option<_>>();
@@ -69,7 +72,7 @@ impl<F: Files<Error: Into<OpenError> + Send> + Sync, B: Hosting> Visitor for Ope
         drop(files);
         mapped.forget_unused();
         let copies = served.placement.has_copies().then(|| Copies::new(devices.len()));
-        Ok(Arc::new(Table { devices, copies, elsewhere, served, mapped, _kept: kept }))
+        Ok(Arc::new(Table { devices, copies, elsewhere, served, mapped, scans, _kept: kept }))
     }
 }
 
@@ -83,6 +86,7 @@ struct Table<P: Page, B: Hosting> {
     served: Served,
     /// The mapped files that every scan reads.
     mapped: MappedFiles,
+    scans: Option<ScanMemory>,
     /// The memory that the devices keep, dropped after the devices.
     _kept: Vec<Option<KeptForTable>>,
 }
@@ -198,6 +202,7 @@ impl<P: Page, B: Hosting> Engine for Table<P, B> {
 
     fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys: Vec<&KeysOnDevices<B::Keys>> = self.served.keys_of(keys)?;
+        self.scans.iter().try_for_each(|scans| scans.check(queries.len()))?;
         let answers = match &self.elsewhere {
             Some(elsewhere) => self.answer_with(elsewhere, queries, &keys),
             None => self.on_free(|devices| self.answer_on(devices, queries, &keys)),

@@ -179,7 +179,6 @@ pub async fn run(
         _ = &mut shutdown, if exists => return Ok(()),
         keys = Keys::open(&config) => keys?,
     };
-    tables.keep_replaced(config.epoch_window);
     let listeners = listeners.into();
     let operator = listeners.admin.as_ref().map(|(_, operator)| operator.clone());
     let tokens = listeners.tokens.clone();
@@ -187,26 +186,9 @@ pub async fn run(
     let uplink = listeners.uplink.clone();
     let page = listeners.page.clone();
     let origins = Origins::new(listeners.allowed_origins.clone());
-    let server = Arc::new(Server::new(tables.clone(), config, keys, operator, tokens, gateway, page));
-    // The background tasks end with this function.
     let upkeep = tables.upkeep().clone();
-    let mut background = JoinSet::new();
-    spawn(&mut background, &upkeep, Background::Keys, {
-        let server = server.clone();
-        move || keys::tidy_up(server.clone())
-    });
-    spawn(&mut background, &upkeep, Background::Epochs, {
-        let tables = tables.clone();
-        move || tables::drop_replaced(tables.clone())
-    });
-    spawn(&mut background, &upkeep, Background::Mapped, {
-        let tables = tables.clone();
-        move || tables::watch_files(tables.clone())
-    });
-    spawn(&mut background, &upkeep, Background::Files, {
-        let files = (listeners.tls.clone(), listeners.tokens.clone(), listeners.gateway.clone());
-        move || renew(files.clone())
-    });
+    let server = Arc::new(Server::new(tables.clone(), config, keys, operator, tokens, gateway, page));
+    let _background = start_background(&server, listeners.tls.clone());
     let (stop, stopped) = watch::channel(false);
     let mut accepting = JoinSet::new();
     for (listener, tls, endpoints, hosts) in listeners.with_endpoints() {
@@ -230,6 +212,44 @@ pub async fn run(
     let drained = drain(accepting.join_all().await, server.config.drain_timeout).await;
     tables.keep_replaced(Duration::ZERO);
     drained
+}
+
+/// Returns a server without listeners, for callers in this process: the endpoints of tables, of health and of metrics, and the
+/// background tasks, which end when their set is dropped. A caller puts the peer's address into each request, as
+/// [`ConnectInfo`](axum::extract::ConnectInfo) of a [`SocketAddr`](std::net::SocketAddr). Time is that of the runtime, so that a
+/// paused clock serves for a simulation.
+///
+/// # Errors
+/// The errors of [`run`] before a connection is accepted.
+pub async fn in_process(tables: &Tables, config: ServerConfig) -> Result<(Router, JoinSet<()>), ServerError> {
+    config.check()?;
+    let keys = Keys::open(&config).await?;
+    let server = Arc::new(Server::new(tables.clone(), config, keys, None, None, None, None));
+    let background = start_background(&server, None);
+    Ok((routes::router(server, Endpoints::All, None, None), background))
+}
+
+/// Starts the background tasks of a server, and has its tables keep replaced epochs. The tasks end when the set is dropped.
+fn start_background(server: &Arc<Server>, tls: Option<Arc<Tls>>) -> JoinSet<()> {
+    let tables = &server.tables;
+    tables.keep_replaced(server.config.epoch_window);
+    let upkeep = tables.upkeep();
+    let mut background = JoinSet::new();
+    spawn(&mut background, upkeep, Background::Keys, {
+        let server = server.clone();
+        move || keys::tidy_up(server.clone())
+    });
+    spawn(&mut background, upkeep, Background::Epochs, {
+        let tables = tables.clone();
+        move || tables::drop_replaced(tables.clone())
+    });
+    spawn(&mut background, upkeep, Background::Mapped, {
+        let tables = tables.clone();
+        move || tables::watch_files(tables.clone())
+    });
+    let files = (tls, server.tokens.clone(), server.gateway.clone());
+    spawn(&mut background, upkeep, Background::Files, move || renew(files.clone()));
+    background
 }
 
 /// Starts a background task that never returns.

@@ -222,6 +222,7 @@ impl Problem {
                 Problem::new(Code::InvalidRequest, format!("query {index}: {reason}"))
             }
             AnswerError::Internal => Problem::internal(),
+            AnswerError::NoMemory => Problem::overloaded("there is no memory for a scan now"),
             AnswerError::PartUnavailable => {
                 let detail = "a part of the table does not answer: it is being started again";
                 Problem::new(Code::PartUnavailable, detail).retry_in(Duration::from_secs(1))

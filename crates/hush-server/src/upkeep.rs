@@ -10,12 +10,13 @@ use std::{
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
     thread,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge};
+use tokio::time::Instant;
 
 use crate::metrics::{TableLabels, TaskLabels};
 

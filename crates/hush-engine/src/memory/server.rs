@@ -1,8 +1,12 @@
 //! The memory of a server for a table and its batches.
 
+use std::hint::black_box;
+
 use hush_cpu::Cpu;
-use hush_ops::path::{Content, Footprint, largest_batch};
+use hush_ops::path::{Content, Footprint, batch_bytes, largest_batch};
 use hush_protocol::any_page::TableParams;
+
+use crate::{EngineError, machine};
 
 /// The bytes that the queries and answers of a batch may take in any case.
 const BATCH_BYTES: usize = 1 << 30;
@@ -24,6 +28,41 @@ pub fn host_batch(params: &TableParams) -> usize {
     batches.min().unwrap_or(1)
 }
 
+/// The bytes that a scan on the CPU takes beside the table, by the number of its queries.
+pub(crate) struct ScanMemory(Vec<usize>);
+
+/// The bytes of a scan from which the memory of the machine is looked at: that takes some 100 µs.
+const LOOKED_AT: usize = 16 << 20;
+
+impl ScanMemory {
+    /// Creates the list for scans of up to `max_batch` queries.
+    pub(crate) fn new(params: &TableParams, max_batch: usize) -> Self {
+        let paths: Vec<_> = params.segments().iter().map(|segment| segment.path()).collect();
+        // Segments are answered one after another.
+        let bytes = |queries| paths.iter().map(|path| batch_bytes::<Cpu>(path, queries)).max().unwrap_or(0);
+        Self((0..=max_batch).map(bytes).collect())
+    }
+
+    /// Checks that a scan of so many `queries` finds its memory: the system gives it, and neither machine nor container has less
+    /// left. Without this, a scan that finds none would end the process, and with it all tables.
+    ///
+    /// # Errors
+    /// [`EngineError::Memory`].
+    pub(crate) fn check(&self, queries: usize) -> Result<(), EngineError> {
+        let bytes = self.0.get(queries).or(self.0.last()).copied().unwrap_or(0);
+        let mut tried = Vec::<u8>::new();
+        let is_given = tried.try_reserve_exact(bytes).is_ok();
+        // The compiler may leave out memory that nobody looks at.
+        black_box(&tried);
+        let is_there = || machine::memory().is_none_or(|memory| memory.available >= bytes as u64);
+        if is_given && (bytes < LOOKED_AT || is_there()) {
+            Ok(())
+        } else {
+            Err(EngineError::Memory { bytes })
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use hush_protocol::{Protocol, table::TableShape};
@@ -31,6 +70,14 @@ mod tests {
     use super::*;
 
     const MIB: usize = 1 << 20;
+
+    #[test]
+    fn a_scan_without_memory_is_refused() {
+        let memory = ScanMemory(vec![0, 1 << 10, LOOKED_AT, usize::MAX / 4, 1 << 62]);
+        for (queries, is_there) in [(0, true), (1, true), (2, true), (3, false), (4, false), (9, false)] {
+            assert_eq!(memory.check(queries).is_ok(), is_there, "{queries}");
+        }
+    }
 
     /// Each case has columns, blocks and bytes of a slot, and the queries that fit, which is what 1 GiB or a quarter of the files
     /// holds.

@@ -34,7 +34,7 @@ pub fn open_head(
     let descriptor = opened.stored.descriptor.clone();
     let mapped = opened.mapped();
     let elsewhere = Some(Elsewhere { workers });
-    let head = TableToOpen { descriptor, served, files, mapped, elsewhere };
+    let head = TableToOpen { descriptor, served, files, mapped, scans: None, elsewhere };
     let head = head.open(vec![ShareToOpen::new(nothing, cpu)])?;
     opened.forget_others();
     Ok(head)

@@ -60,3 +60,42 @@ pub(super) fn times_secret(ring: &Ring, secret: &RlweSecret, a: &[u64], bits: u3
     ring.mul(&mut product, &secret.eval(ring));
     Zeroizing::new(ring.inverse(product))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every modulus up to 8 bits, width of the second half, symbol, error within the margin, and product.
+    #[test]
+    fn every_symbol_decodes_up_to_its_margin() {
+        let mut beyond = 0;
+        for (a, b) in (1..=8u32).flat_map(|a| (1..=a).map(move |b| (a, b))) {
+            let (modulus, dropped) = (1i64 << a, a - b);
+            let sent = ResponseBits { a, b };
+            for symbol_bits in 1..=b {
+                let half = modulus >> symbol_bits >> 1;
+                // The half that carries the message was rounded.
+                let margin = half - (1 << dropped >> 1);
+                for (symbol, product) in
+                    (0..1i64 << symbol_bits).flat_map(|s| (0..modulus).map(move |p| (s, p)))
+                {
+                    for error in -half..half {
+                        let phase = (symbol << (a - symbol_bits)) + error - product;
+                        let word = (phase + (1 << dropped >> 1)).rem_euclid(modulus) >> dropped;
+                        let decoded = rounded_phase(product as u64, word as u64, sent, symbol_bits);
+                        if (-margin..margin).contains(&error) {
+                            assert_eq!(
+                                i64::from(decoded),
+                                symbol,
+                                "{a}, {b}, {symbol_bits}, {product}, {error}"
+                            );
+                        } else {
+                            beyond += u32::from(i64::from(decoded) != symbol);
+                        }
+                    }
+                }
+            }
+        }
+        assert!(beyond > 0, "beyond the margin there are errors");
+    }
+}

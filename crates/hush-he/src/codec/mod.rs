@@ -121,6 +121,24 @@ mod tests {
         }
     }
 
+    /// The error of rounding follows from the dropped bits and the lowest kept one: all of these are tried, up to 20.
+    #[test]
+    fn every_rounding_is_to_the_nearest_and_has_mean_error_0() {
+        for dropped in 1..=20 {
+            let bits = 32 - dropped;
+            let mut sum = 0;
+            for low in 0..1u32 << (dropped + 1) {
+                // The kept bits above are all 0, or all 1: the carry leaves the word.
+                for word in [low, low | u32::MAX << (dropped + 1)] {
+                    let error = (round_word(word, bits) << dropped).wrapping_sub(word) as i32;
+                    assert!(error.unsigned_abs() <= 1 << (dropped - 1), "{word:x} to {bits} bits");
+                    sum += i64::from(error);
+                }
+            }
+            assert_eq!(sum, 0, "{bits} bits");
+        }
+    }
+
     #[test]
     fn refuses_a_wrong_length() {
         assert_eq!(unpack_scaled(&[0; 5], 3, 12), Ok(vec![0; 3]));

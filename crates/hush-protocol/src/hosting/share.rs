@@ -95,6 +95,35 @@ pub fn shares(weights: &[u32], segments: &[SegmentSize]) -> Vec<Vec<Range<usize>
 mod tests {
     use super::*;
 
+    /// Every list of up to three weights to 3, and of up to two segments to 4 units and 3 bytes.
+    #[test]
+    fn every_small_table_is_cut_into_all_of_its_units_once() {
+        let lists = |count: usize, most: u32| {
+            (1..=count as u32).flat_map(move |length| {
+                let values = u64::from(most) + 1;
+                (0..values.pow(length)).map(move |code| {
+                    (0..length).map(|digit| (code / values.pow(digit) % values) as u32).collect::<Vec<_>>()
+                })
+            })
+        };
+        let mut cuts = 0;
+        for weights in lists(3, 3).filter(|weights| weights.iter().any(|&weight| weight > 0)) {
+            for codes in lists(2, 19) {
+                let size = |&code: &u32| SegmentSize { units: code as usize / 4, bytes: u64::from(code % 4) };
+                let segments: Vec<_> = codes.iter().map(size).collect();
+                let shares = shares(&weights, &segments);
+                for (number, segment) in segments.iter().enumerate() {
+                    let units: Vec<_> = shares.iter().flat_map(|share| share[number].clone()).collect();
+                    assert!(units.into_iter().eq(0..segment.units), "{weights:?}, {segments:?}");
+                }
+                let idle = weights.iter().zip(&shares).filter(|(weight, _)| **weight == 0);
+                assert!(idle.flat_map(|(_, share)| share).all(Range::is_empty), "{weights:?}, {segments:?}");
+                cuts += 1;
+            }
+        }
+        assert_eq!(cuts, (3 + 15 + 63) * (20 + 400));
+    }
+
     #[test]
     fn shares_are_all_of_the_units_once() {
         for (weights, segments) in [

@@ -10,10 +10,11 @@
 use std::{
     collections::HashSet,
     mem,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 /// The bytes of an encapsulated key that are kept. Two of 2^64 requests agree in as many.
 pub(crate) const NAME_BYTES: usize = 16;
 /// The least time for which a request is remembered, unless [`MOST`] come meanwhile.

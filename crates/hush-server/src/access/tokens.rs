@@ -10,12 +10,13 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use hush_protocol::Name;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use tokio::time::Instant;
 use zeroize::Zeroizing;
 
 use crate::{

@@ -7,7 +7,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use axum::{Router, extract::ConnectInfo, http::Request, response::Response};
@@ -18,7 +18,7 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::TcpStream,
     sync::watch,
-    time::Sleep,
+    time::{Instant, Sleep},
 };
 use tower::Service;
 

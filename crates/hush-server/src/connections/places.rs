@@ -5,14 +5,14 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use crate::access::client::ClientAddress;
 

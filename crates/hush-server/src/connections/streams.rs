@@ -8,7 +8,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use axum::{
@@ -18,6 +18,7 @@ use axum::{
 };
 use hyper::body::{Body as _, Frame, SizeHint};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::connections::{pace::LEAST_RATE, places::Activity};
 

@@ -8,7 +8,7 @@ use std::{
     os::unix::fs::OpenOptionsExt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::RwLock;
@@ -16,6 +16,7 @@ use redb::{
     Builder, Database, DatabaseError, Error, StorageBackend,
     backends::{FileBackend, InMemoryBackend},
 };
+use tokio::time::Instant;
 
 use super::trial::Untouched;
 

@@ -11,7 +11,7 @@
 use std::{
     mem,
     sync::{Arc, atomic::AtomicI64},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use hush_engine::{ClientKeys, EngineError};
@@ -21,6 +21,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     sync::{Notify, oneshot},
     task::JoinSet,
+    time::Instant,
 };
 use tracing::Instrument;
 
@@ -80,6 +81,8 @@ pub(crate) enum AnswerError {
     },
     /// The engine failed; the log says how.
     Internal,
+    /// There is no memory for a scan now.
+    NoMemory,
     /// A part of the table does not answer now; the log says which.
     PartUnavailable,
     /// The table's GPU has failed for good.
@@ -260,6 +263,15 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Que
                         let failed = server.tables.fail_damaged();
                         failed.iter().for_each(|(table, reason)| tables::tell_damaged(table, reason));
                         AnswerError::TableFailed(table.name.clone())
+                    }
+                    EngineError::Memory { bytes } => {
+                        tracing::warn!(
+                            table = &*table.name,
+                            batch = batch.len(),
+                            bytes = *bytes as u64,
+                            "cannot answer a batch: its memory is not there"
+                        );
+                        AnswerError::NoMemory
                     }
                     EngineError::Unavailable { reason } => {
                         tracing::warn!(

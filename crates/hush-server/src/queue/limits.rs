@@ -133,7 +133,8 @@ impl BodyBuffer {
             let doubled = self.memory.taken.saturating_mul(2).max(FIRST_ALLOCATION);
             let capacity = needed.max(doubled.min(self.most));
             self.memory.grow(capacity - self.memory.taken)?;
-            self.bytes.reserve_exact(capacity - self.bytes.len());
+            let reserved = self.bytes.try_reserve_exact(capacity - self.bytes.len());
+            reserved.map_err(|_| Problem::overloaded("there is no memory for the request"))?;
         }
         self.bytes.extend_from_slice(chunk);
         Ok(())

@@ -1,8 +1,9 @@
 //! The limit of queries per second and client address, by token buckets.
 
-use std::{collections::HashMap, hash::Hash, time::Instant};
+use std::{collections::HashMap, hash::Hash};
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::{access::client::ClientAddress, config::Throttle};
 

@@ -1,6 +1,8 @@
 //! The time that a query waits for its scan, and whether that is too long.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::{access::client::ClientAddress, config::ServerConfig, problem::Problem, queue::turns::Turns};
 

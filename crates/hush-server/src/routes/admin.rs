@@ -1,10 +1,6 @@
 //! `/v1/admin/..`: the endpoints for operators.
 
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Json,
@@ -18,7 +14,10 @@ use axum::{
 use hush_protocol::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::{task::spawn_blocking, time::sleep};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, sleep},
+};
 
 use super::TableName;
 use crate::{

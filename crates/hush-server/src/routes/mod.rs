@@ -16,7 +16,7 @@ mod query;
 mod relay;
 mod tables;
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use axum::{
     Router,
@@ -31,6 +31,7 @@ use axum::{
 };
 
 use hush_protocol::{Name, ohttp::GATEWAY_PATH};
+use tokio::time::Instant;
 use tracing::{Instrument, field::Empty};
 
 pub(crate) use self::{host::Hosts, origins::Origins};

@@ -5,7 +5,6 @@ use std::{
     convert::Infallible,
     net::SocketAddr,
     sync::Arc,
-    time::Instant,
 };
 
 use axum::{
@@ -20,6 +19,7 @@ use axum::{
 use futures_util::stream;
 use hush_protocol::wire::{self, Answer, Query, QueryResponse, WireError};
 use prost::Message;
+use tokio::time::Instant;
 
 use super::{TableName, admit, check_content_type, resident};
 use crate::{

@@ -1,10 +1,6 @@
 //! `/` of a relay: the gateway's keys for `GET`, sealed requests for `POST`.
 
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     body::Bytes,
@@ -17,7 +13,7 @@ use axum::{
 };
 use hush_protocol::ohttp::REQUEST_TYPE;
 use parking_lot::Mutex;
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
 
 use super::{admit, check_content_type};
 use crate::{

@@ -3,18 +3,12 @@
 
 pub(crate) mod parts;
 
-use std::{
-    collections::BTreeMap,
-    convert::Infallible,
-    mem,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, convert::Infallible, mem, sync::Arc, time::Duration};
 
 use hush_engine::{Blob, Engine, FILES_CHANGED, KeySpec};
 use hush_protocol::Name;
 use parking_lot::RwLock;
-use tokio::{sync::Notify, task::spawn_blocking};
+use tokio::{sync::Notify, task::spawn_blocking, time::Instant};
 
 use crate::{error::ServerError, state::ResidentTable, tables::parts::Parts, upkeep::Upkeep};
 

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, atomic::AtomicI64},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use hush_protocol::Name;
@@ -18,6 +18,7 @@ use prometheus_client::{
     },
     registry::Registry,
 };
+use tokio::time::Instant;
 
 use crate::metrics::list;
 

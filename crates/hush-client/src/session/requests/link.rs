@@ -225,8 +225,11 @@ impl Link {
         match self.body(head, "an error message", problem::refusal_limit(head.status)).await {
             Ok(body) => problem::refusal(url, sent, head, Some(&body), odd),
             Err(error @ SessionError::TooLong { .. }) => error,
-            // The status is known even if the document is lost.
-            Err(_) => problem::refusal(url, sent, head, None, odd),
+            // The status is known even if the document is lost. A status that tells nothing leaves the loss to be told.
+            Err(lost) => match problem::refusal(url, sent, head, None, odd) {
+                SessionError::NotHushDb { .. } => lost,
+                refused => refused,
+            },
         }
     }
 
