@@ -1,6 +1,6 @@
 //! The URL of a server.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, num::NonZeroU16};
 
 use ::http::Uri;
 use hush_protocol::shown_url;
@@ -29,6 +29,9 @@ impl ServerUrl {
             Some("http" | "https") => {}
             Some(_) => return Err(invalid("the scheme is not http or https")),
             None => return Err(invalid("it does not begin with http:// or https://")),
+        }
+        if uri.port().is_some_and(|port| port.as_str().parse::<NonZeroU16>().is_err()) {
+            return Err(invalid("its port is not a number from 1 to 65535"));
         }
         if uri.query().is_some() || url.contains('#') {
             return Err(invalid("it has a query or a fragment"));
