@@ -65,7 +65,7 @@ pub(crate) fn negatives(format: &str) -> Vec<Negative> {
         context.extend(own["context"].as_object().cloned().unwrap_or_default());
         let is_valid = own["verdict"] == "valid";
         Negative {
-            name: format!("{format}: {}", own["name"]),
+            name: format!("{format}: {}", own["name"].as_str().expect("a name")),
             input: octets(&own["input"], texts),
             is_valid,
             reason: word(&own["reason"]).expect("a reason"),
