@@ -277,7 +277,7 @@ def problem() -> Cases:
         return f'{{"type":"urn:hushdb:problem:{code}","title":"t","status":400,"detail":"d","code":"{code}"{more}}}'
 
     known = ((400, "invalid_request"), (401, "unauthorized"), (403, "forbidden"), (404, "unknown_table"), (404, "not_found"), (409, "refused"))
-    for status, code in (*known, (413, "too_large"), (415, "unsupported_version"), (500, "internal"), (503, "device_lost"), (503, "warming")):
+    for status, code in (*known, (413, "too_large"), (415, "unsupported_version"), (500, "internal"), (503, "device_lost"), (503, "part_unavailable")):
         case(cases.valid, f"{status} {code}", "plain", status, code, document(code))
     case(cases.valid, "without the other members", "missing", 404, "not_found", '{"code":"not_found","detail":""}')
     case(cases.valid, "with a member that is not known", "unknown", 404, "not_found", document("not_found", ',"new":[{}]'))
