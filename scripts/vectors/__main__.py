@@ -1,4 +1,4 @@
-"""Recomputes the known answers in vectors/ and compares all that they hold: `make vectors`. A second implementation, in numpy, of
+"""Recomputes the known answers in vectors/ and compares all that they hold, and judges the negative vectors: `make vectors`. A second implementation, in numpy, of
 what docs/reference/file-formats.md and docs/explanation/protocols/ describe."""
 
 import argparse
@@ -15,17 +15,28 @@ def main() -> int:
     except environment.MissingPackages as error:
         print(f"vectors: {error}", file=sys.stderr)
         return 1
-    import protocols  # numpy is importable only now
+    import negative  # numpy is importable only now
+    import protocols
+    from negative import cases
 
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("protocols", nargs="*", metavar="protocol", help=f"of {', '.join(protocols.STEPS)}; all of them")
-    chosen = arguments.parse_args().protocols or list(protocols.STEPS)
+    arguments.add_argument("--write", action="store_true", help="write the negative vectors anew, and do nothing else")
+    given = arguments.parse_args()
+    if given.write:
+        print("\n".join(cases.write()))
+        return 0
+    chosen = given.protocols or list(protocols.STEPS)
     if unknown := set(chosen) - protocols.STEPS.keys():
         arguments.error(f"no such protocol: {', '.join(sorted(unknown))}")
     equal = True
     for name in protocols.forgotten():
         equal = False
         print(f"{name}: has a file of known answers, but is not recomputed", file=sys.stderr)
+    if not given.protocols:
+        is_right, lines = negative.report()
+        equal &= is_right
+        print("\n".join(lines), file=sys.stdout if is_right else sys.stderr, flush=True)
     # Spawned, not forked: the libraries below numpy have threads.
     with concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         for is_equal, line in pool.map(protocols.report, chosen):

@@ -135,11 +135,9 @@ impl Sample {
         };
         let queries = match shape.decode(request.body.clone().into()) {
             Err(WireError::EpochGone) => {
-                let descriptor: serde_json::Value =
-                    serde_json::from_slice(&self.descriptor.to_json()).unwrap();
-                let problem =
-                    serde_json::json!({ "code": "epoch_gone", "detail": "gone", "descriptor": descriptor });
-                return Reply::new(410, problem.to_string());
+                let descriptor = String::from_utf8(self.descriptor.to_json()).unwrap();
+                let problem = format!(r#"{{"code":"epoch_gone","detail":"gone","descriptor":{descriptor}}}"#);
+                return Reply::new(410, problem);
             }
             outcome => outcome.unwrap(),
         };

@@ -9,6 +9,9 @@ mod keys;
 mod local;
 #[path = "../samples/message.rs"]
 mod message;
+#[path = "../../../../vectors/negatives.rs"]
+mod negative_vectors;
+mod negatives;
 mod prepared;
 mod proxies;
 mod retries;

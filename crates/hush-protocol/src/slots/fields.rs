@@ -53,8 +53,11 @@ impl<'a> Field<'a> {
             let (&byte, rest) = value.split_first()?;
             *value = rest;
             head |= u64::from(byte & 0x7f) << shift;
+            if byte == 0 && shift > 0 {
+                return None; // A head is as short as it can be.
+            }
             if byte & 0x80 == 0 {
-                let (bytes, rest) = value.split_at_checked((head >> KIND_BITS) as usize)?;
+                let (bytes, rest) = value.split_at_checked(usize::try_from(head >> KIND_BITS).ok()?)?;
                 *value = rest;
                 return Self::of(head & ((1 << KIND_BITS) - 1), bytes);
             }

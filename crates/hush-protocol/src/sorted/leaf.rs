@@ -1,7 +1,7 @@
 //! Leaves: rows in the order of their keys, each key by what it adds to the one before.
 //!
 //! A row is the number of bytes that its key shares with the key before, the number of further bytes of the key, these bytes, the
-//! length of the value, and the value. Numbers are LEB128.
+//! length of the value, and the value. Numbers are LEB128, as short as they can be, and as much is shared as can be.
 
 use crate::keyword::MAX_KEY_BYTES;
 
@@ -79,9 +79,10 @@ pub fn read_text(from: &mut &[u8], before: &[u8]) -> Option<Vec<u8>> {
     let shared = read_number(from)?;
     let length = read_number(from)?;
     let (rest, behind) = from.split_at_checked(length)?;
-    let shared = before.get(..shared)?;
+    let (shared, differing) = before.split_at_checked(shared)?;
     *from = behind;
-    (shared.len() + rest.len() <= MAX_KEY_BYTES).then(|| [shared, rest].concat())
+    let is_short = rest.is_empty() || rest.first() != differing.first();
+    (is_short && shared.len() + rest.len() <= MAX_KEY_BYTES).then(|| [shared, rest].concat())
 }
 
 fn append_number(out: &mut Vec<u8>, mut number: usize) {
@@ -99,7 +100,7 @@ fn read_number(from: &mut &[u8]) -> Option<usize> {
         *from = rest;
         number |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
-            return usize::try_from(number).ok();
+            return if byte == 0 && shift > 0 { None } else { usize::try_from(number).ok() };
         }
     }
     None

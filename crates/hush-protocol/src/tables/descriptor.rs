@@ -233,8 +233,8 @@ impl Descriptor {
     /// Reads a descriptor from the network.
     ///
     /// # Errors
-    /// [`ProtocolError::Descriptor`] if the descriptor is too long, malformed, inconsistent or of another version, or if
-    /// its epoch is not its hash.
+    /// [`ProtocolError::Descriptor`] if the descriptor is too long, malformed, inconsistent or of another version, if its text is
+    /// not the one that [`Descriptor::to_json`] writes, or if its epoch is not its hash.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ProtocolError> {
         if bytes.len() > MAX_DESCRIPTOR_BYTES {
             return Err(invalid_descriptor("longer than 64 MiB"));
@@ -253,6 +253,12 @@ impl Descriptor {
             return Err(invalid_descriptor(&text));
         }
         let descriptor: Self = serde_json::from_slice(bytes).map_err(unreadable)?;
+        // Otherwise a text could say to others what it does not say here, and have the same epoch.
+        if descriptor.to_json() != bytes {
+            return Err(invalid_descriptor(
+                "its text has white space, other members, or is written otherwise",
+            ));
+        }
         descriptor.check()?;
         Ok(descriptor)
     }

@@ -8,6 +8,9 @@ mod hostile;
 mod limits;
 mod look_ups;
 mod messages;
+#[path = "../../../../vectors/negatives.rs"]
+mod negative_vectors;
+mod negatives;
 mod noise;
 mod parts;
 mod paths;

@@ -11,6 +11,9 @@ mod harness;
 mod hostile;
 mod hosts;
 mod keys;
+#[path = "../../../../vectors/negatives.rs"]
+mod negative_vectors;
+mod negatives;
 mod origins;
 mod queries;
 mod shutdown;

@@ -1,6 +1,6 @@
 //! The URL of a server.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, num::NonZeroU16};
 
 use ::http::Uri;
 use hush_protocol::shown_url;
@@ -34,7 +34,17 @@ impl ServerUrl {
             return Err(invalid("it has a query or a fragment"));
         }
         let text = url.trim_end_matches('/').to_owned();
-        Ok(Self { shown: shown_url(&text), text, uri })
+        let parsed = Self { shown: shown_url(&text), text, uri };
+        let host = parsed.uri.host().unwrap_or("");
+        if host.is_empty() {
+            return Err(invalid("it names no host"));
+        }
+        // `Uri::port` leaves out a port that is no number of 16 bits.
+        let port = parsed.authority().strip_prefix(host).and_then(|behind| behind.strip_prefix(':'));
+        if port.is_some_and(|port| port.starts_with('+') || port.parse::<NonZeroU16>().is_err()) {
+            return Err(invalid("its port is not a number from 1 to 65535"));
+        }
+        Ok(parsed)
     }
 
     /// Returns the URL without its password, for messages.
