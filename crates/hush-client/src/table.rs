@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hush_math::csprng::Csprng;
+use hush_math::{constant_time::divide, csprng::Csprng};
 use hush_protocol::{
     ProtocolError, Target,
     any_page::TableParams,
@@ -403,7 +403,7 @@ impl Table {
             Err(error) => (SoughtRow::default(), Some(error)),
         };
         let leaf = fences.leaf_of(sought.key());
-        let position = fences.position(leaf);
+        let position = fences.sought_position(leaf);
         Some((LeafTarget { sought, position, is_last: leaf + 1 == fences.len() }, refused))
     }
 
@@ -443,16 +443,17 @@ impl Table {
             return Err(ProtocolError::WrongLookup { actual: "index", asked: "key" });
         };
         let digest = KeyDigest::new(&lookup.seed, &key)?;
-        let block = block_map.block_of(&digest);
+        let (block, block_seed) = block_map.sought(&digest);
         let filter = FilterParams { kind: lookup.filter, slots: self.facts().shape.columns };
-        let columns = filter.support(&digest, block_map.seeds[block]);
+        let columns = filter.support(&digest, block_seed);
         let of_changes = if self.changes.is_some() { CHANGE_FINGERPRINT_BYTES } else { 0 };
         let bytes = of_changes.max(usize::from(self.descriptor.slot.fingerprint_bytes));
         let fingerprint = Zeroizing::new(digest.fingerprint(bytes).to_vec());
-        let entry = block / self.facts().lanes;
+        let (entry, _) = divide(block as u64, self.facts().lanes as u64);
         let beside = self.descriptor.segments.iter().map(|segment| {
             let lanes = segment.shape().lanes();
-            let block = segment.lanes.block_of(&digest, entry % segment.entries, lanes);
+            let (_, entry) = divide(entry as u64, segment.entries as u64);
+            let block = segment.lanes.sought_block(&digest, entry, lanes);
             Target { columns: columns.clone(), block }
         });
         let beside = beside.collect();

@@ -1,6 +1,6 @@
 //! LWE encryption of a vector under a fresh secret.
 
-use std::mem;
+use std::{hint::black_box, mem};
 
 use hush_math::{
     constant_time::equal_mask,
@@ -19,6 +19,9 @@ use crate::{
 const DELTA_BITS: u32 = 24;
 /// The columns that are processed while they are in the L1 cache; at least the widest window of a key filter.
 const BLOCK: usize = 1024;
+
+/// The most entries of a message that is no window: of a few slots, which can be neighbours by chance.
+const FEW: usize = 4;
 
 /// Encrypts the vector that is `coeff` at each `(column, coeff)` of `message` and 0 elsewhere. Returns
 /// `b = -A s + e + Delta * message mod 2^32`, `a.cols()` words, and the key that decrypts the answer.
@@ -120,12 +123,12 @@ fn encrypt_zero(
 
 /// Adds `Delta * message` to `b`.
 fn add_message(b: &mut [u32], message: &[(u32, u8)]) {
-    assert!(message.iter().all(|&(column, _)| (column as usize) < b.len()));
-    // The branch leaks nothing: the table alone determines whether a message is a window, and how long it is.
-    let is_window = message.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1);
-    if is_window && (2..=BLOCK).contains(&message.len()) {
-        add_window(b, message);
-        return;
+    let is_below = message.iter().map(|&(column, _)| (column as usize) < b.len()).fold(true, |a, b| a & b);
+    assert!(is_below, "columns below {}", b.len());
+    // The branch leaks nothing: the table alone determines whether so long a message is a window.
+    let gap = |pair: &[(u32, u8)]| pair[1].0 ^ pair[0].0.wrapping_add(1);
+    if (FEW + 1..=BLOCK).contains(&message.len()) && message.windows(2).map(gap).fold(0, |a, b| a | b) == 0 {
+        return add_window(b, message);
     }
     for (index, block) in b.chunks_mut(BLOCK).enumerate() {
         for &(column, coeff) in message {
@@ -144,14 +147,15 @@ fn add_window(b: &mut [u32], window: &[(u32, u8)]) {
     let mut words = Zeroizing::new([0u32; 2 * BLOCK]);
     for (position, &(_, coeff)) in (0u32..).zip(window) {
         let place = start % BLOCK as u32 + position;
+        let value = black_box(scaled(coeff));
         for (offset, word) in (0u32..).zip(words.iter_mut()) {
-            *word = word.wrapping_add(scaled(coeff) & equal_mask(offset, place));
+            *word = word.wrapping_add(value & equal_mask(offset, place));
         }
     }
     let (head, tail) = words.split_at(BLOCK);
     for (index, block) in (0u32..).zip(b.chunks_mut(BLOCK)) {
-        let in_head = equal_mask(index, start / BLOCK as u32);
-        let in_tail = equal_mask(index, start / BLOCK as u32 + 1);
+        let in_head = black_box(equal_mask(index, start / BLOCK as u32));
+        let in_tail = black_box(equal_mask(index, start / BLOCK as u32 + 1));
         for ((word, &head), &tail) in block.iter_mut().zip(head).zip(tail) {
             *word = word.wrapping_add((head & in_head) | (tail & in_tail));
         }

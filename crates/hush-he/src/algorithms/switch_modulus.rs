@@ -55,9 +55,9 @@ fn switch_integer(rns: &Rns, value: u128, bits: u32) -> u64 {
     let mut quotient = 0;
     for _ in 0..bits {
         rest <<= 1;
-        let fits = u128::from(rest >= rns.product());
-        rest -= rns.product() * fits;
-        quotient = quotient << 1 | fits as u64;
+        let fits = std::hint::black_box(u64::from(rest >= rns.product()));
+        rest -= rns.product() * u128::from(fits);
+        quotient = quotient << 1 | fits;
     }
     let up = u64::from(rest >= rns.product().div_ceil(2));
     (quotient + up) & (u64::MAX >> (64 - bits))

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use hush_math::constant_time::byte_at;
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -66,6 +67,12 @@ impl BlockMap {
     /// If the map has no blocks.
     pub fn seed_of(&self, digest: &KeyDigest) -> u8 {
         self.seeds[self.block_of(digest)]
+    }
+
+    /// Returns the block of a key that is looked up, and the seed of that block. Reads the whole map, whatever the key.
+    pub fn sought(&self, digest: &KeyDigest) -> (usize, u8) {
+        let block = digest.sought_block(&self.thresholds);
+        (block, byte_at(&self.seeds, block))
     }
 
     /// Returns the block in which a key is stored if it is in the table.
@@ -199,7 +206,10 @@ mod tests {
 
     fn loads(map: &BlockMap, digests: &[KeyDigest]) -> Vec<usize> {
         let mut loads = vec![0; map.blocks()];
-        digests.iter().for_each(|digest| loads[map.block_of(digest)] += 1);
+        for digest in digests {
+            loads[map.block_of(digest)] += 1;
+            assert_eq!(map.sought(digest), (map.block_of(digest), map.seed_of(digest)));
+        }
         loads
     }
 

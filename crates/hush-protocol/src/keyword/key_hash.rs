@@ -1,5 +1,6 @@
 //! The hash of a key, which determines its block, its fingerprint and its positions in the block's filter.
 
+use hush_math::constant_time::{byte_at, divide};
 use zeroize::Zeroize;
 
 use crate::ProtocolError;
@@ -83,7 +84,15 @@ impl KeyDigest {
     /// If there are no blocks.
     pub fn second_block(&self, blocks: usize) -> usize {
         let step = 1 + scale(self.word(8) << 8, blocks - 1);
-        (self.first_block(blocks) + step) % blocks
+        divide((self.first_block(blocks) + step) as u64, blocks as u64).1
+    }
+
+    /// Returns the block of a key that is looked up, of blocks with these thresholds. Reads all of them, whatever the key.
+    pub(super) fn sought_block(&self, thresholds: &[u8]) -> usize {
+        let first = self.first_block(thresholds.len());
+        let is_passed = usize::from(self.balance()).wrapping_sub(byte_at(thresholds, first).into());
+        let mask = (is_passed >> (usize::BITS - 1)).wrapping_neg();
+        first & !mask | self.second_block(thresholds.len()) & mask
     }
 
     /// Returns the byte that decides whether the first block passes the key on.

@@ -15,6 +15,7 @@
 //! A band on a circle is never cut off at an end, so cyclic systems are solvable at loads at which linear ones are not.
 //! Folded flat, they become linear systems of twice the width, for the same solver.
 
+use hush_math::constant_time::{byte_at, chunk_at};
 use hush_ops::{
     OpsError,
     contract::{BandSystem, FilterOps},
@@ -57,6 +58,12 @@ impl LaneMap {
     pub fn block_of(&self, digest: &KeyDigest, entry: usize, lanes: usize) -> usize {
         let own = entry * lanes;
         own + Self::lane_of(digest, self.seeds[entry], &self.thresholds[own..own + lanes])
+    }
+
+    /// Returns what [`LaneMap::block_of`] does, for a key that is looked up. Reads the whole map, whatever the key.
+    pub fn sought_block(&self, digest: &KeyDigest, entry: usize, lanes: usize) -> usize {
+        let thresholds = chunk_at(&self.thresholds, lanes, entry);
+        entry * lanes + digest.of_lanes(byte_at(&self.seeds, entry)).sought_block(&thresholds)
     }
 
     /// Returns the lane of a key in its entry, from the seed and the thresholds of that entry.
@@ -237,7 +244,11 @@ mod tests {
         }
         for (entry, keys) in entries.iter().enumerate() {
             let mut loads = [0; 6];
-            keys.iter().for_each(|key| loads[map.block_of(key, entry, 6) - 6 * entry] += 1);
+            for key in keys {
+                let block = map.block_of(key, entry, 6);
+                loads[block - 6 * entry] += 1;
+                assert_eq!(map.sought_block(key, entry, 6), block);
+            }
             assert!(loads.iter().sum::<i32>() == 3000 && loads.iter().all(|&load| load <= 510), "{loads:?}");
         }
         assert!(LaneMap::thresholds(&entries[0], 6, 499, 0).is_err());

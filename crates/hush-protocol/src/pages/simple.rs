@@ -19,7 +19,7 @@ use hush_he::{
     entities::{LweDecryptionKey, OneTimeLweSecret, PublicMatrix, PublicSeed},
     params::LweParams,
 };
-use hush_math::csprng::Csprng;
+use hush_math::{constant_time::chunk_at, csprng::Csprng};
 use hush_ops::{
     contract::{LweBatch, LweOps, Rounding, SentRows},
     path::Step,
@@ -33,6 +33,7 @@ use crate::{
     lwe_page::{LwePage, OpenedLwe, hint_row},
     lwe_table::{LweSpec, LweTable},
     registry::Protocol,
+    response::choose_lane,
     table::LOOKUPS_PER_EPOCH,
     target::Target,
     wire,
@@ -128,12 +129,17 @@ impl<const ONE_BLOCK: bool> LwePage for OneFold<ONE_BLOCK> {
     ) -> Result<Vec<u8>, ProtocolError> {
         let shape = table.shape();
         let words = unpack_scaled(answer, table.rows(), table.widths().answer)?;
-        let first_row = target.block * shape.slot_bytes;
-        let rows = first_row..first_row + shape.slot_bytes;
+        // All blocks are read, so that no memory address depends on the target. A hint in a file is not even all in memory.
+        let of_block = |words: &[u32]| choose_lane(words, shape.slot_bytes, shape.blocks, target.block);
+        let words = of_block(&words);
         if let Some(products) = &pending.hint_products {
-            return Ok(rows.map(|row| decrypt_byte(words[row].wrapping_add(products[row]))).collect());
+            let byte = |(word, product): (&u32, &u32)| decrypt_byte(word.wrapping_add(*product));
+            return Ok(words.iter().zip(of_block(products).iter()).map(byte).collect());
         }
-        rows.map(|row| Ok(decrypt_byte(phase(words[row], &hint_row(table, hint, row)?, &pending.key))))
-            .collect()
+        let hint = chunk_at(hint, shape.slot_bytes * table.hint_row_bytes(), target.block);
+        let byte = |(row, &word): (usize, &u32)| {
+            Ok(decrypt_byte(phase(word, &hint_row(table, &hint, row)?, &pending.key)))
+        };
+        words.iter().enumerate().map(byte).collect()
     }
 }

@@ -1,5 +1,8 @@
 //! Fences: for each leaf, a text at or below its first key and above all keys before.
 
+use hush_math::constant_time::equal_mask;
+use zeroize::Zeroizing;
+
 use super::leaf::{LeafWriter, rows};
 
 /// The most bytes of the fences of a table, as they are read and as they are downloaded.
@@ -85,14 +88,26 @@ impl Fences {
         self.positions[index].into()
     }
 
-    /// Returns the leaf that has the neighbours of `key`, in the order of keys.
+    /// Returns the position of a leaf that is looked up. Reads every position.
+    pub fn sought_position(&self, index: usize) -> u64 {
+        let chosen = |found, (at, own): (u32, &u32)| found | own & equal_mask(at, index as u32);
+        (0..).zip(&self.positions).fold(0, chosen).into()
+    }
+
+    /// Returns the leaf that has the neighbours of `key`, in the order of keys. Reads all fences, whatever the key.
     pub fn leaf_of(&self, key: &[u8]) -> usize {
-        let (mut from, mut to) = (0, self.len());
-        while to - from > 1 {
-            let middle = from + (to - from) / 2;
-            if self.fence(middle) <= key { from = middle } else { to = middle }
-        }
-        from
+        let longest = (0..self.len()).map(|leaf| self.fence(leaf).len()).max().unwrap_or(0);
+        let mut padded = Zeroizing::new(vec![0; longest.max(key.len())]);
+        padded[..key.len()].copy_from_slice(key);
+        let is_at_or_below = |fence: &[u8]| {
+            // A fence that is the padded key's beginning is at or below the key if it is no longer than the key.
+            let is_beginning = u32::from(fence.len() <= key.len());
+            fence.iter().zip(padded.iter()).rev().fold(is_beginning, |rest, (&fence, &key)| {
+                let [fence, key] = [fence, key].map(u32::from);
+                fence.wrapping_sub(key) >> 31 | rest & (key.wrapping_sub(fence) >> 31 ^ 1)
+            })
+        };
+        (0..self.len()).map(|leaf| is_at_or_below(self.fence(leaf)) as usize).sum::<usize>().saturating_sub(1)
     }
 }
 
@@ -136,6 +151,7 @@ mod tests {
             ("A", 0),
             ("a", 4),
             ("azz", 4),
+            ("a\0", 4),
             ("b", 1),
             ("bA", 1),
             ("ba", 2),
@@ -144,7 +160,8 @@ mod tests {
             ("d", 3),
             ("z", 3),
         ] {
-            assert_eq!(fences.position(fences.leaf_of(key.as_bytes())), position, "{key}");
+            let leaf = fences.leaf_of(key.as_bytes());
+            assert_eq!([fences.position(leaf), fences.sought_position(leaf)], [position; 2], "{key}");
         }
         assert_eq!(Fences::parse(&built, &[], 4).unwrap().len(), 4);
         for (built, added, records) in [

@@ -11,6 +11,7 @@
 //! The database has the arrangement of `simple`: a block is a band of `slot_bytes` rows. Up to N rows of an entry are
 //! packed into one RLWE plaintext, one byte for each coefficient.
 
+use hush_math::constant_time::divide;
 use hush_ops::pack_shape::PackShape;
 
 use crate::{response::choose_lane, table::TableShape};
@@ -41,7 +42,7 @@ impl EntryLayout {
 
     /// Returns the entry and the lane of a block.
     pub(crate) fn place(&self, block: usize) -> (usize, usize) {
-        (block / self.lanes(), block % self.lanes())
+        divide(block as u64, self.lanes() as u64)
     }
 
     /// Returns the rows that are packed together.

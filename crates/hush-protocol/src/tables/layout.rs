@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use hush_he::params::{ColumnParams, ONION_M31, ONION_S, PackParams, RingParams};
+use hush_math::constant_time::divide;
 use hush_ops::contract::PACK_BYTES;
 
 use crate::{
@@ -130,8 +131,7 @@ fn first_that_decodes(
 
 /// Returns the block and the column of record `index` in a table that is asked by index.
 pub fn index_position(shape: &TableShape, index: u64) -> (usize, usize) {
-    let columns = shape.columns as u64;
-    ((index / columns) as usize, (index % columns) as usize)
+    divide(index, shape.columns as u64)
 }
 
 /// Returns the index of the record at `block` and `column`. It is the inverse of [`index_position`].

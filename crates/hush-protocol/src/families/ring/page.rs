@@ -10,7 +10,7 @@
 //! | query   | seed, and the coefficients of b that carry messages           | `query_bytes`                 |
 //! | answer  | packed pairs, or the polynomials listed in `answer.rs`        | `answer_bytes`                |
 
-use std::{ops::Range, sync::Arc};
+use std::{hint::black_box, ops::Range, sync::Arc};
 
 use hush_he::{
     algorithms::{encrypt_ring_query, encrypt_tlwe_query, open_ring_query, open_tlwe_query},
@@ -463,7 +463,7 @@ fn choose_interleaved(values: &[u32], length: usize, lanes: usize, lane: usize) 
     let mut chosen = Zeroizing::new(vec![0; length]);
     for (chosen, values) in chosen.iter_mut().zip(values.chunks_exact(lanes)) {
         for (index, value) in (0u32..).zip(values) {
-            *chosen |= value & equal_mask(index, lane as u32);
+            *chosen |= value & black_box(equal_mask(index, lane as u32));
         }
     }
     chosen
