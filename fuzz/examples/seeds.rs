@@ -3,9 +3,9 @@
 //!
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seeds`
 
-use std::{fs, path::Path, sync::Arc};
+use std::{collections::HashSet, fs, path::Path, sync::Arc};
 
-use hush_fuzz::sample;
+use hush_fuzz::{client::STATUS, sample};
 use hush_he::params::INSECURE_RING_N256;
 use hush_protocol::{
     Protocol,
@@ -31,8 +31,16 @@ use parquet::{
 use prost::Message;
 use rusqlite::Connection;
 
+use negative_vectors::{Negative, negatives};
+
+#[path = "../../vectors/negatives.rs"]
+mod negative_vectors;
+
 #[cfg(feature = "libfuzzer")]
 use libfuzzer_sys as _; // compiled for it, a program needs it
+
+/// The longest negative vector that is an input. Those that are longer have long runs of the same.
+const MAX_NEGATIVE_BYTES: usize = 1000;
 
 fn write(target: &str, name: &str, content: impl AsRef<[u8]>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
@@ -63,6 +71,44 @@ fn main() {
     databases();
     folders();
     snapshots();
+    negative_seeds();
+}
+
+fn negative_seeds() {
+    negatives_of("query_request", "query_request", |_| Some(Vec::new()));
+    negatives_of("evaluation_keys", "evaluation_keys", |_| Some(Vec::new()));
+    negatives_of("descriptor", "descriptor", |_| Some(vec![0]));
+    negatives_of("url", "server_url", |_| Some(Vec::new()));
+    negatives_of("tables", "problem", |_| Some(vec![0, 0]));
+    negatives_of("problem", "problem", |vector| {
+        let status =
+            STATUS.iter().position(|status| vector.number("status") == Some(usize::from(*status)))?;
+        Some(vec![status as u8, 0])
+    });
+    negatives_of("values", "fields", |vector| vector.name.starts_with("values: fields").then_some(vec![1]));
+    negatives_of("values", "sorted", |vector| {
+        let choices = [&[0, 0, 0, 1][..], &piece([0; 3]), &piece(""), &piece("b")].concat();
+        vector.name.starts_with("values: leaf").then_some(choices)
+    });
+    negatives_of("values", "compressed", |vector| {
+        let dictionary = vector.blobs.values().max_by_key(|content| content.len())?;
+        vector.name.starts_with("values: compressed").then(|| piece(dictionary))
+    });
+}
+
+/// Writes negative vectors of a format: the first of every verdict and reason for which there are `choices`.
+fn negatives_of(format: &str, target: &str, choices: impl Fn(&Negative) -> Option<Vec<u8>>) {
+    let mut seen = HashSet::new();
+    for vector in negatives(format) {
+        let Some(choices) = choices(&vector).filter(|_| vector.input.len() <= MAX_NEGATIVE_BYTES) else {
+            continue;
+        };
+        let verdict = if vector.is_valid { "valid" } else { "invalid" };
+        if seen.insert((vector.is_valid, vector.reason.clone())) {
+            let name = format!("negative-{format}-{verdict}-{}", vector.reason);
+            write(target, &name, input(&choices, &vector.input));
+        }
+    }
 }
 
 fn messages() {

@@ -32,6 +32,9 @@ use crate::{
 };
 
 const URL: &str = "http://localhost:7700";
+/// The statuses of replies, by a byte of an input.
+pub const STATUS: [u16; 16] =
+    [200, 410, 503, 429, 404, 428, 416, 206, 400, 204, 301, 302, 500, 415, 100, 999];
 
 /// A reply.
 struct Reply {
@@ -48,8 +51,6 @@ impl Reply {
 
     /// Status and headers as the input says, then the body.
     fn of<'a>(input: &mut Input<'a>, body: impl FnOnce(&mut Input<'a>) -> &'a [u8]) -> Self {
-        const STATUS: [u16; 16] =
-            [200, 410, 503, 429, 404, 428, 416, 206, 400, 204, 301, 302, 500, 415, 100, 999];
         const NAMES: [&str; 4] = ["Retry-After", "location", "Content-Range", "content-type"];
         let (status, what) = (STATUS[usize::from(input.byte() % 16)], input.byte());
         let mut headers = Vec::new();
