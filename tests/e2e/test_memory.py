@@ -9,7 +9,7 @@ from harness import BINARY, request
 from keyed import KeyedTest, weak
 
 # Allocations that are refused: none of the small table's is as long.
-LEAST = 1 << 20
+LEAST = 128 << 10
 
 
 class MemoryTest(KeyedTest):

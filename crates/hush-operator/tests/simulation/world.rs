@@ -80,11 +80,10 @@ impl Plan {
     }
 }
 
-/// An epoch of a table, and when it answered.
+/// An epoch of a table that answered, and until when.
 struct Served {
     table: usize,
     epoch: usize,
-    from: Instant,
     until: Option<Instant>,
 }
 
@@ -226,7 +225,7 @@ impl World {
         let running = running.as_ref().expect("it runs");
         match epoch {
             Some(epoch) => {
-                self.served.borrow_mut().push(Served { table, epoch, from: now, until: None });
+                self.served.borrow_mut().push(Served { table, epoch, until: None });
                 let is_planted = self.plan.planted == Some(Planted::WrongEpoch);
                 let epoch = if is_planted { (epoch + 1) % known.epochs.len() } else { epoch };
                 running.tables.insert(&known.name, known.epochs[epoch].clone()).unwrap();
