@@ -198,8 +198,8 @@ flights: python-dev ## Look-ups over a line with a delay, beside the planner's t
 figures: ## docs/explanation/figures.md and its plots, from the runs in bench/results.
 	python3 scripts/papers/page.py
 
-campaign: e2e ## Longer than `test`: every fault of the disk, 500 kills of each command that changes a table, every decoder for SECONDS (600). Hours.
-	HUSHDB_FAULTS=all HUSHDB_KILLS=500 python3 tests/e2e test_faults test_changes
+campaign: e2e ## Longer than `test`: every fault of the disk and loss of power, 500 kills of each command that changes a table, every decoder for SECONDS (600). Hours.
+	HUSHDB_FAULTS=all HUSHDB_KILLS=500 python3 tests/e2e test_faults test_faults_server test_power_loss test_changes
 	CARGO="$(CARGO)" scripts/fuzz.sh $(or $(SECONDS),600)
 
 load: build $(OHA) ## A server at twice its capacity, with hostile clients beside it: MINUTES (30), JSON to OUT.

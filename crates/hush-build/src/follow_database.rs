@@ -17,6 +17,7 @@ use hush_ingest::{DatabaseBatch, DatabaseChanges, IngestError, IngestOptions, In
 use hush_protocol::{descriptor::Descriptor, schema::Column, slot::MAX_VALUE_BYTES};
 use hush_store::{
     cancel::Cancel,
+    durable::sync_folder,
     snapshot::{FollowedPosition, Header},
 };
 use serde::{Deserialize, Serialize};
@@ -269,7 +270,8 @@ impl NotePlace {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         serde_json::to_writer(&mut file, note)?;
         file.as_file().sync_all()?;
-        file.persist(&self.0).map(drop).map_err(|error| error.error)
+        file.persist(&self.0).map_err(|error| error.error)?;
+        sync_folder(folder)
     }
 }
 

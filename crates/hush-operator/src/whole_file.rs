@@ -7,19 +7,23 @@ use std::{
     path::Path,
 };
 
+use hush_store::durable::sync_folder;
 use rustix::fs::{FlockOperation, flock};
 
-/// Replaces the file at `path` by `text`, with the permissions `mode`, atomically.
+/// Replaces the file at `path` by `text`, with the permissions `mode`, atomically and durably.
 ///
 /// # Errors
-/// The error of the system. The file is then unchanged.
+/// The error of the system. The file is then unchanged, unless only the sync of its folder failed.
 pub fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let partial = path.with_extension(format!("{}.partial", std::process::id()));
+    // A killed process of the same number may have left it: in a container, that is often 1. What stays is an error below.
+    let _ = fs::remove_file(&partial);
     let mut options = OpenOptions::new();
     let written = options.write(true).create_new(true).mode(mode).open(&partial).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&partial, path)
+        fs::rename(&partial, path)?;
+        sync_folder(path.parent().unwrap_or(path))
     });
     if written.is_err() {
         // The first error is returned; the partial file may not exist.
@@ -39,4 +43,20 @@ pub fn lock(path: &Path) -> Result<File, String> {
     lock.map_err(|error| {
         format!("cannot change {}, for want of {}: {error}", path.display(), beside.display())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_of_the_same_number_left_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let left = path.with_extension(format!("{}.partial", std::process::id()));
+        fs::write(&left, "half").unwrap();
+        write(&path, "whole", 0o600).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
+        assert!(!left.exists());
+    }
 }

@@ -3,12 +3,12 @@
 //! On Unix, modes and owners say who can read a file. On Windows, a file has the access list of its folder: the cache in the user's
 //! profile is closed to other users, and a folder that a program names is as open as that program made it.
 
-pub(super) use system::{Owner, close, is_open_to_others, new_file, new_folder};
+pub(super) use system::{Owner, close, is_open_to_others, new_file, new_folder, sync_folder};
 
 #[cfg(unix)]
 mod system {
     use std::{
-        fs::{self, DirBuilder, Metadata, OpenOptions, Permissions},
+        fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions},
         io,
         os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
         path::Path,
@@ -53,6 +53,12 @@ mod system {
     pub(in crate::http) fn close(folder: &Path) -> io::Result<()> {
         fs::set_permissions(folder, Permissions::from_mode(0o700))
     }
+
+    /// Makes the names in a folder survive a loss of power.
+    pub(in crate::http) fn sync_folder(folder: &Path) -> io::Result<()> {
+        let here = Path::new(".");
+        File::open(if folder.as_os_str().is_empty() { here } else { folder })?.sync_all()
+    }
 }
 
 #[cfg(not(unix))]
@@ -94,6 +100,10 @@ mod system {
     }
 
     pub(in crate::http) fn close(_folder: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(in crate::http) fn sync_folder(_folder: &Path) -> io::Result<()> {
         Ok(())
     }
 }

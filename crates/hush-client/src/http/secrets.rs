@@ -2,8 +2,9 @@
 //!
 //! The seed in a record yields the secret key and the evaluation keys that were uploaded, so the next process does not upload them
 //! again. A record is a file that only its owner can read, in a folder that only its owner can enter. Look-ups are counted in the
-//! record before they are sent. A file is replaced whole, but not flushed to the disk. A record is replaced by a new one, at the
-//! cost of an upload, if it is damaged by a crash of the machine, has another name or owner, or is readable by others.
+//! record before they are sent. A file is replaced whole. It is flushed to the disk when the keys are suspect, and when a 16th of
+//! their look-ups is used: a loss of power forgets no more. A record is replaced by a new one, at the cost of an upload, if a loss
+//! of power damaged it, it has another name or owner, or it is readable by others.
 
 use std::{
     fs::{self, File},
@@ -44,7 +45,7 @@ impl SecretStore {
         self.locked(directory, &request.name, |kept, file| {
             let is_first = kept.is_none();
             let keys = KeptKeys::draw(kept, request, seconds(now));
-            file.write(&keys)?;
+            file.write(&keys, keys.passes_mark(request))?;
             if is_first {
                 remove_old(directory, now);
             }
@@ -57,7 +58,7 @@ impl SecretStore {
         let Some(directory) = &self.directory else { return Ok(()) };
         self.locked(directory, name, |kept, file| {
             let Some(mut kept) = kept else { return Ok(()) };
-            if kept.note(keys, note) { file.write(&kept) } else { Ok(()) }
+            if kept.note(keys, note) { file.write(&kept, matches!(note, KeyNote::Suspect)) } else { Ok(()) }
         })
     }
 
@@ -97,9 +98,11 @@ pub(super) fn lock(path: &Path) -> Result<File, FileCacheError> {
     Ok(file)
 }
 
-/// Creates a directory for this user alone, or checks that it is one. Returns the user.
+/// Creates a directory for this user alone, durably, or checks that it is one. Returns the user.
 pub(super) fn private_directory(directory: &Path) -> io::Result<Owner> {
+    let missing = directory.ancestors().take_while(|folder| !folder.is_dir()).count();
     private::new_folder().create(directory)?;
+    directory.ancestors().skip(1).take(missing).try_for_each(private::sync_folder)?;
     let user = Owner::of_new_files(directory)?;
     close_to_others(directory, user)?;
     Ok(user)
@@ -145,15 +148,19 @@ impl RecordFile<'_> {
     }
 
     /// Writes a temporary file and renames it. The file's time is set to the creation of the keys, by which old files are deleted.
-    fn write(&self, keys: &KeptKeys) -> io::Result<()> {
+    /// With `is_durable`, the record survives a loss of power.
+    fn write(&self, keys: &KeptKeys, is_durable: bool) -> io::Result<()> {
         // A temporary file is its owner's alone.
         let mut file = tempfile::NamedTempFile::new_in(self.directory)?;
         file.write_all(&*keys.encode(self.name))?;
         if let Some(made) = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(keys.made())) {
             file.as_file().set_modified(made)?;
         }
+        if is_durable {
+            file.as_file().sync_all()?;
+        }
         file.persist(self.path())?;
-        Ok(())
+        if is_durable { private::sync_folder(self.directory) } else { Ok(()) }
     }
 }
 
@@ -344,7 +351,7 @@ mod tests {
         let user = private_directory(&directory).unwrap();
         let made = |seconds_ago: u64| {
             let keys = KeptKeys::draw(None, &request("toy"), seconds(SystemTime::now()) - seconds_ago);
-            file.write(&keys).unwrap();
+            file.write(&keys, false).unwrap();
             **keys.seed()
         };
         let young = made(LIFETIME.as_secs() - 60);

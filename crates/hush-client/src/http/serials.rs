@@ -11,6 +11,7 @@ use std::{
 use super::{
     HintCache,
     file_cache_error::FileCacheError,
+    private::sync_folder,
     secrets::{folder, lock, private_directory},
 };
 
@@ -62,6 +63,7 @@ fn newest_of(path: &Path, directory: &Path, serial: u64) -> io::Result<u64> {
     writeln!(file, "{serial}")?;
     file.as_file().sync_all()?;
     file.persist(path)?;
+    sync_folder(directory)?;
     Ok(serial)
 }
 

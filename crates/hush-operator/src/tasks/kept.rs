@@ -7,7 +7,10 @@ use std::{
 
 use hush_protocol::Name;
 use hush_server::{KeptBuild, OperatorError};
-use hush_store::snapshot::{Snapshot, Verify};
+use hush_store::{
+    durable::{create_folders, sync_folder},
+    snapshot::{Snapshot, Verify},
+};
 
 use crate::whole_file;
 
@@ -19,7 +22,7 @@ pub(super) struct Kept(PathBuf);
 
 impl Kept {
     pub(super) fn new(root: PathBuf) -> io::Result<Self> {
-        fs::create_dir_all(&root)?;
+        create_folders(&root)?;
         for entry in fs::read_dir(&root)?.flatten() {
             if let Err(error) = Name::last_of(&entry.path()) {
                 tracing::warn!(%error, "a folder of the data folder cannot be a table: rename it");
@@ -42,7 +45,7 @@ impl Kept {
 
     /// Returns the folder for the build of a task. Creates the table's folder around it.
     pub(super) fn place(&self, table: &Name, task: u64) -> io::Result<PathBuf> {
-        fs::create_dir_all(self.0.join(table))?;
+        create_folders(&self.0.join(table))?;
         Ok(self.dir(table, task))
     }
 
@@ -81,7 +84,10 @@ impl Kept {
         let path = self.0.join(table).join(CURRENT);
         match task {
             Some(task) => whole_file::write(&path, &format!("{task}\n"), 0o644),
-            None if path.exists() => fs::remove_file(&path),
+            None if path.exists() => {
+                fs::remove_file(&path)?;
+                sync_folder(&self.0.join(table))
+            }
             None => Ok(()),
         }
     }

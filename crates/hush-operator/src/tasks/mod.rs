@@ -22,7 +22,7 @@ pub use request::DescribedTask;
 use std::{
     collections::BTreeMap,
     convert::Infallible,
-    fs::{self, File},
+    fs::File,
     io,
     path::Path,
     sync::Arc,
@@ -37,6 +37,7 @@ use hush_protocol::{
     wording::{Slot, neutrally},
 };
 use hush_server::{Background, Caller, KeptTable, Operator, OperatorError, Scope, Task, TaskStatus, Upload};
+use hush_store::durable::create_folders;
 use parking_lot::{Condvar, Mutex};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
@@ -120,7 +121,7 @@ impl Tasks {
     ) -> Result<Arc<Self>, String> {
         let option = Slot::Option("data");
         let refused = |error: io::Error| format!("cannot use {option} {}: {error}", data.display());
-        fs::create_dir_all(data).map_err(refused)?;
+        create_folders(data).map_err(refused)?;
         let lock = open_lock(data).map_err(refused)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             format!("another server uses {option} {}: give each a folder of its own", data.display())

@@ -7,6 +7,7 @@ use std::{
 };
 
 use hush_server::Task;
+use hush_store::durable::create_folders;
 
 use crate::whole_file;
 
@@ -17,7 +18,7 @@ pub(super) struct Store(PathBuf);
 
 impl Store {
     pub(super) fn new(root: PathBuf) -> io::Result<Self> {
-        fs::create_dir_all(&root)?;
+        create_folders(&root)?;
         Ok(Self(root))
     }
 

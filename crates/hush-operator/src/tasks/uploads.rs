@@ -11,6 +11,7 @@ use std::{
 use hush_math::csprng::Csprng;
 use hush_protocol::Name;
 use hush_server::{Caller, OperatorError, Scope, Upload};
+use hush_store::durable::{create_folders, sync_folder};
 
 /// The number of random bytes of an ID.
 const RANDOM_BYTES: usize = 16;
@@ -22,7 +23,7 @@ pub(super) struct Uploads(PathBuf);
 
 impl Uploads {
     pub(super) fn new(root: PathBuf) -> io::Result<Self> {
-        fs::create_dir_all(&root)?;
+        create_folders(&root)?;
         Ok(Self(root))
     }
 
@@ -40,7 +41,9 @@ impl Uploads {
         })?;
         let folder = self.0.join(&id);
         let created = fs::create_dir(&folder)
-            .and_then(|()| OpenOptions::new().write(true).create_new(true).open(folder.join(name)).map(drop));
+            .and_then(|()| OpenOptions::new().write(true).create_new(true).open(folder.join(name)).map(drop))
+            .and_then(|()| sync_folder(&folder))
+            .and_then(|()| sync_folder(&self.0));
         created.map_err(|error| OperatorError::Refused(format!("no place for an upload: {error}")))?;
         Ok(Upload { id, name: name.clone(), bytes: 0 })
     }
@@ -62,7 +65,7 @@ impl Uploads {
         if is_own || caller.may_all(Scope::Admin) { Ok(()) } else { Err(OperatorError::Unknown("upload")) }
     }
 
-    /// Appends a part. If `offset` is not the current length, as after a lost answer, the error has the offset to continue from.
+    /// Appends a part, durably. If `offset` is not the length, as after a lost answer, the error has the offset to go on from.
     pub(super) fn append(&self, id: &Name, offset: u64, part: &[u8]) -> Result<Upload, OperatorError> {
         let (upload, path) = self.find(id)?;
         if upload.bytes != offset {
@@ -72,8 +75,9 @@ impl Uploads {
             )));
         }
         let appended = OpenOptions::new().write(true).open(&path).and_then(|mut file| {
-            let written =
-                io::Seek::seek(&mut file, io::SeekFrom::Start(offset)).and_then(|_| file.write_all(part));
+            let written = io::Seek::seek(&mut file, io::SeekFrom::Start(offset))
+                .and_then(|_| file.write_all(part))
+                .and_then(|()| file.sync_all());
             if written.is_err() {
                 // Half a part is removed.
                 file.set_len(offset)?;

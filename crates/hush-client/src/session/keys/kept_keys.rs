@@ -118,6 +118,13 @@ impl KeptKeys {
             && (is_held || self.flags & SUSPECT == 0)
     }
 
+    /// Returns whether the look-ups of `request`, which these keys count, passed a multiple of a 16th of its limit. Hosts then make
+    /// the record durable.
+    pub fn passes_mark(&self, request: &KeyRequest) -> bool {
+        let step = (request.limit / 16).max(1);
+        self.lookups / step != self.lookups.saturating_sub(request.lookups) / step
+    }
+
     /// Records an event of `keys`, if `self` has the same seed. Returns whether the record changed.
     pub fn note(&mut self, keys: &Self, note: KeyNote) -> bool {
         let flag = match note {

@@ -14,6 +14,7 @@ use memmap2::{MmapMut, MmapOptions};
 
 use super::{lock::BuildLock, partial, resume, target};
 use crate::cancel::{Cancel, Cancelled};
+use crate::durable::{create_folders, sync_folder};
 use crate::snapshot::{FileEntry, HEADER_FILE, Header, Phase, SharedPhase, SnapshotError, system};
 
 /// The suffix of a snapshot that is being replaced.
@@ -55,7 +56,7 @@ impl SnapshotWriter {
         let absolute = target::resolved(target)?;
         target::check(&absolute, target, force)?;
         let parent = absolute.parent().unwrap_or(&absolute).to_owned();
-        fs::create_dir_all(&parent).map_err(SnapshotError::io(&parent, "create the folder"))?;
+        create_folders(&parent).map_err(SnapshotError::io(&parent, "create the folder"))?;
         let lock = BuildLock::acquire(sibling(&absolute, ".hush-lock"), target)?;
         recover(&absolute)?;
         target::check(&absolute, target, force)?;
@@ -332,6 +333,5 @@ pub(in crate::snapshot) fn remove_if_there(path: &Path) -> Result<(), SnapshotEr
 }
 
 pub(in crate::snapshot) fn sync_dir(path: &Path) -> Result<(), SnapshotError> {
-    let dir = File::open(path).map_err(SnapshotError::io(path, "open"))?;
-    dir.sync_all().map_err(SnapshotError::io(path, "sync"))
+    sync_folder(path).map_err(SnapshotError::io(path, "sync"))
 }
