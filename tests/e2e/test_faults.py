@@ -4,7 +4,7 @@ epoch is there, or the error names the file, and the same command succeeds. HUSH
 import signal
 import unittest
 
-from faults import ALL, FaultTest
+from faults import FaultTest
 
 MODES = ("eio", "enospc", "short", "lies", "before", "after")
 # The operations of a command that fail in one way, unless all do.
@@ -24,7 +24,7 @@ class Faults(FaultTest):
         numbers = range(1, self.operations() + 1)
         tried = refused = 0
         for mode in MODES:
-            for at in numbers if ALL else sorted(self.rng.sample(numbers, SOME)):
+            for at in self.drawn(numbers, SOME):
                 with self.subTest(command=name, mode=mode, at=at):
                     prepare()
                     done = self.run_with(command, at, mode, stdin)

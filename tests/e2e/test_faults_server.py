@@ -10,7 +10,7 @@ import signal
 import subprocess
 import unittest
 
-from faults import ALL, SMALL, FaultTest
+from faults import SMALL, FaultTest
 from harness import BINARY, free_port, request
 from keyed import values
 from power_loss import Disk, losses, steps_of, write
@@ -79,7 +79,7 @@ class ServerFaults(FaultTest):
         numbers = range(1, self.operations() + 1)
         tried = ended = 0
         for mode in MODES:
-            for at in numbers if ALL else sorted(self.rng.sample(numbers, SOME)):
+            for at in self.drawn(numbers, SOME):
                 with self.subTest(server=name, mode=mode, at=at):
                     tried += 1
                     prepare()
@@ -163,7 +163,7 @@ class Tasks(ServerFaults):
         self.wait_for("the record", self.is_counted)
         steps = steps_of(record)
         all_losses = list(losses(disk, steps))
-        is_tried = set(range(len(all_losses)) if ALL else self.rng.sample(range(len(all_losses)), 2))
+        is_tried = self.drawn(range(len(all_losses)), 2)
         tried = 0
         for number, (how, found, links, is_end) in enumerate(all_losses):
             # The extremes at the end, in any case.
@@ -271,7 +271,7 @@ class Clients(FaultTest):
             for is_first, operations in ((True, first), (False, again)):
                 for mode in MODES:
                     numbers = range(1, operations + 1)
-                    for at in numbers if ALL else sorted(self.rng.sample(numbers, 2)):
+                    for at in self.drawn(numbers, 2):
                         with self.subTest(is_first=is_first, mode=mode, at=at):
                             tried += 1
                             if is_first:

@@ -11,9 +11,7 @@ use std::{
 /// # Errors
 /// The system's error.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    let here = Path::new(".");
-    let folder = if folder.as_os_str().is_empty() { here } else { folder };
-    File::open(folder)?.sync_all()
+    File::open(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })?.sync_all()
 }
 
 /// Creates a folder, and those above it that are missing. Their names are durable.

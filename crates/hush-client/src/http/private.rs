@@ -56,8 +56,7 @@ mod system {
 
     /// Makes the names in a folder survive a loss of power.
     pub(in crate::http) fn sync_folder(folder: &Path) -> io::Result<()> {
-        let here = Path::new(".");
-        File::open(if folder.as_os_str().is_empty() { here } else { folder })?.sync_all()
+        File::open(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })?.sync_all()
     }
 }
 

@@ -84,10 +84,7 @@ impl Kept {
         let path = self.0.join(table).join(CURRENT);
         match task {
             Some(task) => whole_file::write(&path, &format!("{task}\n"), 0o644),
-            None if path.exists() => {
-                fs::remove_file(&path)?;
-                sync_folder(&self.0.join(table))
-            }
+            None if path.exists() => fs::remove_file(&path).and_then(|()| sync_folder(&self.0.join(table))),
             None => Ok(()),
         }
     }

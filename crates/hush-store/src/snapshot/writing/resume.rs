@@ -9,7 +9,10 @@ use std::{
 use hush_protocol::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
 
-use super::{segment::segment_of, writer::sync_dir};
+use super::{
+    segment::segment_of,
+    writer::{remove_if_there, sync_dir},
+};
 use crate::cancel::{Cancel, Cancelled};
 use crate::snapshot::{
     ADDED_FENCES_FILE, CHAIN_FILE, CHANGES_FILE, COLUMNS_FILE, ChangeCount, Choice, DB_FILE, DICTIONARY_FILE,
@@ -163,12 +166,14 @@ pub(in crate::snapshot) fn remove_file(path: &Path) -> Result<(), SnapshotError>
     }
 }
 
-/// Removes all files of `dir`, except those for whose name `is_kept` returns true.
+/// Removes everything in `dir`, except those for whose name `is_kept` returns true.
 pub(in crate::snapshot) fn sweep(dir: &Path, is_kept: impl Fn(&str) -> bool) -> Result<(), SnapshotError> {
     for entry in fs::read_dir(dir).map_err(SnapshotError::io(dir, "list"))? {
         let entry = entry.map_err(SnapshotError::io(dir, "list"))?;
         if !entry.file_name().to_str().is_some_and(&is_kept) {
-            remove_file(&entry.path())?;
+            // The folder of `open_to_readers` may be left after a loss of power.
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder { remove_if_there(&entry.path()) } else { remove_file(&entry.path()) }?;
         }
     }
     Ok(())
