@@ -198,8 +198,9 @@ flights: python-dev ## Look-ups over a line with a delay, beside the planner's t
 figures: ## docs/explanation/figures.md and its plots, from the runs in bench/results.
 	python3 scripts/papers/page.py
 
-campaign: e2e ## Longer than `test`: every fault of the disk, 500 kills of each command that changes a table, 10,000 seeds of the simulator, every decoder for SECONDS (600). Hours.
-	HUSHDB_FAULTS=all HUSHDB_KILLS=500 python3 tests/e2e test_faults test_changes
+campaign: e2e timing-welch ## Longer than `test`: faults of the disk, losses of power, 500 kills of each command that changes a table, 10,000 seeds of the simulator, Welch's t, every decoder for SECONDS (600). Hours.
+	HUSHDB_FAULTS=all HUSHDB_KILLS=500 python3 tests/e2e test_faults test_power_loss test_changes
+	HUSHDB_FAULTS=15 python3 tests/e2e test_faults_server
 	HUSHDB_SEEDS=$(or $(SEEDS),0..10000) $(CARGO) test --locked -p hush-operator --test simulation
 	CARGO="$(CARGO)" scripts/fuzz.sh $(or $(SECONDS),600)
 
