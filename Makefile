@@ -17,7 +17,7 @@ BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench papers peers flights figures bench-client bench-real campaign load clean
+.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench papers peers flights figures bench-client bench-real campaign timing timing-welch load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb --no-default-features # without the readers of formats that it does not have
@@ -198,7 +198,16 @@ flights: python-dev ## Look-ups over a line with a delay, beside the planner's t
 figures: ## docs/explanation/figures.md and its plots, from the runs in bench/results.
 	python3 scripts/papers/page.py
 
-campaign: e2e timing-welch ## Longer than `test`: faults of the disk, losses of power, 500 kills of each command that changes a table, 10,000 seeds of the simulator, Welch's t, every decoder for SECONDS (600). Hours.
+timing: ## No branch and no address of a client depends on a secret, by valgrind: five minutes, most to compile. Installs it on Debian.
+	@command -v valgrind >/dev/null || scripts/install.sh valgrind
+	CARGO="$(CARGO)" python3 crates/hush-client/tests/timing/watch.py
+
+timing-welch: npm ## The times of a client are alike for a fixed secret and random ones, by Welch's t: half an hour. On a machine that is idle.
+	$(CARGO) bench --locked --profile timing -p hush-client --bench timing -- welch 10
+	$(CARGO) build --locked --workspace --all-targets --all-features # as `unit` does: nothing is compiled twice
+	node scripts/timing.mjs target/debug/hushdb
+
+campaign: e2e timing timing-welch ## Longer than `test`: faults of the disk, losses of power, 500 kills of each command that changes a table, 10,000 seeds of the simulator, the times of clients, every decoder for SECONDS (600). Hours.
 	HUSHDB_FAULTS=all HUSHDB_KILLS=500 python3 tests/e2e test_faults test_power_loss test_changes
 	HUSHDB_FAULTS=15 python3 tests/e2e test_faults_server
 	HUSHDB_SEEDS=$(or $(SEEDS),0..10000) $(CARGO) test --locked -p hush-operator --test simulation

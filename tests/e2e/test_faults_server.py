@@ -238,6 +238,17 @@ class Keys(ServerFaults):
         self.fails_anywhere("key store", prepare, args, series, check)
 
 
+    def test_a_kill_while_the_key_store_is_created(self):
+        args = [self.table(values(20, 40), "onion", *ONION), "--keys", self.place / "keys.redb"]
+        for at in range(1, 7):
+            with self.subTest(at=at):
+                self.fresh()
+                with self.running(args, at, "before"):
+                    pass
+                with self.running(args):
+                    self.assertTrue(self.ready(), self.said.read_text())
+
+
 class Clients(FaultTest):
     def test_a_fault_at_any_operation_of_a_client_loses_no_count(self):
         records = values(200, 40)

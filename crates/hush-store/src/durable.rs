@@ -6,18 +6,12 @@ use std::{
     path::Path,
 };
 
-/// Makes the names in a folder durable.
-///
-/// # Errors
-/// The system's error.
+/// Makes the names in a folder durable. Fails with the system's error.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })?.sync_all()
 }
 
-/// Creates a folder, and those above it that are missing. Their names are durable.
-///
-/// # Errors
-/// The system's error.
+/// Creates a folder, and those above it that are missing. Their names are durable. Fails with the system's error.
 pub fn create_folders(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());

@@ -4,7 +4,7 @@
 //! data is on disk, and a database that is opened again goes on from there. A panic inside redb is treated alike.
 
 use std::{
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     os::unix::fs::OpenOptionsExt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
@@ -50,6 +50,20 @@ impl KeyDatabase {
             None => KeyDatabase::new(|| build(InMemoryBackend::new()), Duration::MAX),
             Some(path) => KeyDatabase::new(move || build(open_file(&path)?), PAUSE),
         }
+    }
+
+    /// Creates the file of a database. It has its name only once it is whole, so that a process that ends meanwhile leaves no file
+    /// that looks damaged. Fails with the error of redb.
+    pub(super) fn create(path: &Path) -> Result<(), Error> {
+        let unfinished = path.with_added_extension(std::process::id().to_string());
+        let _ = fs::remove_file(&unfinished);
+        let named = open_file(&unfinished).and_then(build).and_then(|_| {
+            let linked = fs::hard_link(&unfinished, path);
+            // Another server may be faster, and a file system may have no links.
+            Ok(linked.or_else(|_| if path.exists() { Ok(()) } else { fs::rename(&unfinished, path) })?)
+        });
+        let _ = fs::remove_file(&unfinished);
+        Ok(named?)
     }
 
     /// Opens the database in a file, without writing to the file. Fails with the error of redb.

@@ -5,7 +5,7 @@
 //! before or after it.
 
 use std::{
-    fmt, fs, io,
+    fmt, io,
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -120,14 +120,11 @@ impl KeyStore {
     /// [`ServerError::KeyFile`] if the file is damaged, in use by another server, or cannot be opened or created.
     pub(crate) fn open(config: &ServerConfig) -> std::result::Result<KeyStore, ServerError> {
         let path = config.keys_path.as_deref();
-        let is_new = path.is_some_and(|path| !path.exists());
-        let store = KeyDatabase::open(path).and_then(|database| KeyStore::of(database, config));
+        let created = path.filter(|path| !path.exists()).map_or(Ok(()), KeyDatabase::create);
+        let opened = created.and_then(|()| KeyDatabase::open(path));
+        let store = opened.and_then(|database| KeyStore::of(database, config));
         store.map_err(|error| {
             let path = path.unwrap_or(Path::new("(memory)"));
-            if is_new {
-                // A full disk leaves a part of a file, which would be taken for a damaged one.
-                let _ = fs::remove_file(path);
-            }
             ServerError::KeyFile { path: path.to_owned(), reason: advice(&error) }
         })
     }

@@ -9,10 +9,7 @@ use std::{
 use hush_protocol::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    segment::segment_of,
-    writer::{remove_if_there, sync_dir},
-};
+use super::{segment::segment_of, writer};
 use crate::cancel::{Cancel, Cancelled};
 use crate::snapshot::{
     ADDED_FENCES_FILE, CHAIN_FILE, CHANGES_FILE, COLUMNS_FILE, ChangeCount, Choice, DB_FILE, DICTIONARY_FILE,
@@ -110,7 +107,7 @@ impl SnapshotWriter {
         file.sync_all().map_err(SnapshotError::io(&unfinished, "sync"))?;
         let mut phase = self.phase.lock();
         fs::rename(&unfinished, &path).map_err(SnapshotError::io(&path, "put in place"))?;
-        sync_dir(self.partial_dir())?;
+        writer::sync_dir(self.partial_dir())?;
         *phase = Phase::LaidOut { done: 0, units: 0 };
         Ok(())
     }
@@ -173,7 +170,7 @@ pub(in crate::snapshot) fn sweep(dir: &Path, is_kept: impl Fn(&str) -> bool) -> 
         if !entry.file_name().to_str().is_some_and(&is_kept) {
             // The folder of `open_to_readers` may be left after a loss of power.
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if is_folder { remove_if_there(&entry.path()) } else { remove_file(&entry.path()) }?;
+            if is_folder { writer::remove_if_there(&entry.path()) } else { remove_file(&entry.path()) }?;
         }
     }
     Ok(())
