@@ -44,7 +44,7 @@ pub(crate) fn all() -> Vec<Case> {
                 let own = KeyDigest::new(&SEED, secret.key()).unwrap().fingerprint(8).to_vec();
                 let there = [&own[..], &[7; VALUE_BYTES]].concat();
                 let slot = secret.choose(&there, &[9; 8 + VALUE_BYTES]);
-                (Wanted::Key(secret.key().to_vec()), answer(&table, &slot))
+                (Wanted::Key(secret.key().to_vec()), answer(table, &slot))
             })
         })
         .told("an answer is decoded when the requests of the call are out"),
@@ -57,7 +57,7 @@ pub(crate) fn all() -> Vec<Case> {
                 let mut slot = vec![leaf.bytes() as u8];
                 slot.extend(leaf.finish());
                 slot.resize(1 + VALUE_BYTES, 0);
-                (Wanted::Row(RowMatch::AtOrBelow, secret.choose(b"ab", b"zz")), answer(&table, &slot))
+                (Wanted::Row(RowMatch::AtOrBelow, secret.choose(b"ab", b"zz")), answer(table, &slot))
             })
         })
         .told("an answer is decoded when the requests of the call are out"),

@@ -162,6 +162,7 @@ impl World {
     }
 
     /// Notes an event.
+    #[expect(clippy::print_stdout, reason = "whoever runs a seed again asks for it")]
     pub(crate) fn tell(&self, event: &str) {
         let line = format!("{} ms {event}", self.start.elapsed().as_millis());
         if std::env::var_os("HUSHDB_TRACE").is_some() {
@@ -205,9 +206,9 @@ impl World {
         let ended = self.running.take();
         self.ends.send_modify(|ends| *ends += 1);
         let now = Instant::now();
-        let mut served = self.served.borrow_mut();
-        served.iter_mut().filter(|served| served.until.is_none()).for_each(|served| served.until = Some(now));
-        drop(served);
+        for served in self.served.borrow_mut().iter_mut() {
+            served.until.get_or_insert(now);
+        }
         let mut background = ended.expect("it runs")._background;
         background.shutdown().await;
     }

@@ -262,7 +262,7 @@ pub(crate) async fn drop_replaced(tables: Tables) -> Infallible {
         let next = tables.0.content.read().replaced.iter().map(|old| old.until).min();
         let over = async {
             match next {
-                Some(until) => tokio::time::sleep_until(until.into()).await,
+                Some(until) => tokio::time::sleep_until(until).await,
                 None => std::future::pending().await,
             }
         };
