@@ -14,8 +14,7 @@ HELM := $(TOOLS)/bin/helm-3.22.0
 MDBOOK := $(TOOLS)/bin/mdbook
 MDBOOK_VERSION := 0.5.2
 BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
-S3S_FS := target/tools/bin/s3s-fs
-S3S_FS_VERSION := 0.14.1
+S3S_FS := $(TOOLS)/bin/s3s-fs-0.14.1# which tests/e2e/remote.py runs
 
 .PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench papers peers flights figures bench-client bench-real campaign timing timing-welch load clean
 
@@ -130,7 +129,8 @@ e2e: $(S3S_FS) python-dev mobile-dev npm ## The binary as a user runs it: every 
 	python3 tests/e2e
 
 $(S3S_FS): # an S3 server, which tests read from
-	$(CARGO) install s3s-fs --locked --debug --version $(S3S_FS_VERSION) --features binary --root target/tools
+	$(CARGO) install s3s-fs --locked --debug --version $(lastword $(subst -, ,$(notdir $@))) --features binary --root $(TOOLS)
+	mv $(TOOLS)/bin/s3s-fs $@
 
 sanitize: ## Kernels on the CPU under the sanitizers: bugs planted in kernels are found, and tests called small_* are clean.
 	crates/hush-cuda/emulate/test.sh
@@ -207,10 +207,10 @@ timing-welch: npm ## The times of a client are alike for a fixed secret and rand
 	$(CARGO) build --locked --workspace --all-targets --all-features # as `unit` does: nothing is compiled twice
 	node scripts/timing.mjs target/debug/hushdb
 
-campaign: e2e timing timing-welch ## Longer than `test`: faults of the disk, losses of power, 500 kills of each command that changes a table, 10,000 seeds of the simulator, the times of clients, every decoder for SECONDS (600). Hours.
+campaign: e2e timing timing-welch ## Longer than `test`: faults of the disk, losses of power, 500 kills of each command that changes a table, 10,000 seeds of the simulator and a month of a new epoch each second, the times of clients, every decoder for SECONDS (600). Hours.
 	HUSHDB_FAULTS=all HUSHDB_KILLS=500 python3 tests/e2e test_faults test_power_loss test_changes
 	HUSHDB_FAULTS=15 python3 tests/e2e test_faults_server
-	HUSHDB_SEEDS=$(or $(SEEDS),0..10000) $(CARGO) test --locked -p hush-operator --test simulation
+	HUSHDB_SEEDS=$(or $(SEEDS),0..10000) HUSHDB_HOURS=720 $(CARGO) test --locked -p hush-operator --test simulation
 	CARGO="$(CARGO)" scripts/fuzz.sh $(or $(SECONDS),600)
 
 load: build $(OHA) ## A server at twice its capacity, with hostile clients beside it: MINUTES (30), JSON to OUT.

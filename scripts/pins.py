@@ -9,6 +9,10 @@ import tempfile
 from collections.abc import Callable
 
 
+# The folder for what all checkouts share.
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hushdb"
+
+
 class PipError(Exception):
     """pip failed to get the wheels. The text has its messages."""
 
@@ -16,11 +20,10 @@ class PipError(Exception):
 def cached(name: str, pins: bytes, fetch: Callable[[pathlib.Path], None]) -> pathlib.Path:
     """Returns the cache folder of `name`, which differs for every set of pins and exists only if it is complete. If it is missing, calls
     `fetch` with a temporary folder, in which `fetch` creates the content as `tree`."""
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hushdb"
-    folder = cache / f"{name}-{hashlib.sha256(pins).hexdigest()[:8]}"
+    folder = CACHE / f"{name}-{hashlib.sha256(pins).hexdigest()[:8]}"
     if not folder.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache, prefix=f".{name}-") as temporary:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE, prefix=f".{name}-") as temporary:
             fetch(pathlib.Path(temporary))
             publish(pathlib.Path(temporary) / "tree", folder)
     return folder

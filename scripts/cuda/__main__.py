@@ -10,7 +10,7 @@ import sys
 
 import gates
 import targets
-from compiler import CompileError, Compiler
+from compiler import CompileError, Compiler, forget_unused
 from toolchain import ToolchainError, find
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -45,6 +45,7 @@ def main() -> int:
     if toolchain.nvdisasm is None:
         print("cuda: no nvdisasm beside nvcc: instructions are not checked", file=sys.stderr)
     remove_stale(out, modules)
+    forget_unused()
     write_manifest(out / "manifest.json", toolchain.identity, fingerprint(options.kernels, sources), modules)
     kernels = sum(len(report["kernels"]) for reports in modules.values() for report in reports.values())
     print(f"cuda: {len(modules)} modules, {kernels} kernels over all targets, in {out}")

@@ -1,4 +1,4 @@
-"""Compiles a kernel file for a target, unless its image was made from the same sources, flags and compiler."""
+"""Compiles a kernel file for a target, unless its image was made from the same sources, flags and compiler, here or in another checkout."""
 
 import dataclasses
 import hashlib
@@ -6,11 +6,14 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
+import tempfile
+import time
 
 import reports
 from targets import COMPUTE_80, LATER, Target
-from toolchain import Toolchain
+from toolchain import Toolchain, pins
 
 FLAGS = ("-std=c++17", "-O3", "-ccbin", "g++", "-allow-unsupported-compiler", "-Werror", "all-warnings")
 QUIET = ("-diag-suppress", "186")  # unsigned < 0: loops of templates that have no rounds for some numbers
@@ -18,6 +21,10 @@ QUIET = ("-diag-suppress", "186")  # unsigned < 0: loops of templates that have 
 # same bytes.
 PATH_HASH = re.compile("_GLOBAL__N__[0-9a-f]{8}_")
 ASSEMBLER_FLAGS = ("-Xptxas", "-v,--warning-as-error")
+# What was compiled in any checkout: a folder for each digest, with the report, and the image if it is kept. Nobody misses what is not
+# used for a month.
+MADE = pins.CACHE / "cuda-images"
+MONTH = 30 * 24 * 3600
 
 
 class CompileError(Exception):
@@ -46,7 +53,9 @@ class Compiler:
             flags += ASSEMBLER_FLAGS
         rules = [PATH_HASH.pattern] if target == COMPUTE_80 else []
         digest = self.digest(*flags, *rules, self.headers, source.read_text())
-        known = self.known(image.name, digest) if image.exists() else None
+        known = self.known(image, digest) if image.exists() else None
+        if known is None and (known := restored(image, digest)):
+            self.keep(known)
         return known or self.made([self.toolchain.nvcc, *flags, source], image, target, digest)
 
     def assembled(self, text: pathlib.Path, target: Target) -> dict:
@@ -54,15 +63,17 @@ class Compiler:
         image = self.out / text.name.replace(COMPUTE_80.suffix, target.suffix)
         flags = ["-O3", *target.flags, "-v", "--warning-as-error"]
         digest = self.digest(*flags, text.read_text())
-        report = self.known(image.name, digest)
+        report = self.known(image, digest) or restored(image, digest)
         if report is None:
             report = self.made([self.toolchain.ptxas, *flags, text], image, target, digest)
-            image.unlink()
+        else:
+            self.keep(report)
+        image.unlink(missing_ok=True)
         return report
 
-    def known(self, file: str, digest: str) -> dict | None:
+    def known(self, image: pathlib.Path, digest: str) -> dict | None:
         """Returns the report of an image if it has this digest, and None otherwise."""
-        kept = self.report_of(file)
+        kept = self.report_of(image.name)
         report = json.loads(kept.read_text()) if kept.exists() else {}
         return report if report.get("digest") == digest else None
 
@@ -80,9 +91,14 @@ class Compiler:
         finally:
             unfinished.unlink(missing_ok=True)
         report = {"file": image.name, "digest": digest, "kernels": kernels}
+        self.keep(report)
+        share(image, report)
+        return report
+
+    def keep(self, report: dict) -> None:
+        kept = self.report_of(report["file"])
         kept.parent.mkdir(exist_ok=True)
         kept.write_text(json.dumps(report, indent=1))
-        return report
 
     def report_of(self, file: str) -> pathlib.Path:
         return self.out / "reports" / f"{file}.json"
@@ -100,6 +116,40 @@ class Compiler:
             for kernel, opcodes in reports.opcodes(sass).items():
                 kernels[kernel] |= {"opcodes": reports.counts(opcodes), "order": reports.order(opcodes)}
         return kernels
+
+
+def share(image: pathlib.Path, report: dict) -> None:
+    """Keeps an image and its report for other checkouts."""
+    MADE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=MADE, prefix=".") as temporary:
+        tree = pathlib.Path(temporary) / "tree"
+        tree.mkdir()
+        shutil.copyfile(image, tree / report["file"])
+        (tree / "report.json").write_text(json.dumps(report))
+        pins.publish(tree, MADE / report["digest"])
+
+
+def restored(image: pathlib.Path, digest: str) -> dict | None:
+    """Copies an image that some checkout made to `image`, and returns its report; None if there is none."""
+    made = MADE / digest
+    try:
+        report = json.loads((made / "report.json").read_text())
+        if report["file"] != image.name:
+            return None
+        unfinished = image.with_name(f".{image.name}.{os.getpid()}")
+        shutil.copyfile(made / image.name, unfinished)
+        unfinished.replace(image)
+        os.utime(made)
+    except OSError:
+        return None
+    return report
+
+
+def forget_unused() -> None:
+    """Removes what no checkout has used for a month."""
+    for made in MADE.glob("*"):
+        if time.time() - made.stat().st_mtime > MONTH:
+            shutil.rmtree(made, ignore_errors=True)
 
 
 def run(command: list) -> str:

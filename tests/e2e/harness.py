@@ -55,10 +55,10 @@ class HushTest(unittest.TestCase):
         return errors[0]
 
     @contextlib.contextmanager
-    def serve(self, *dirs, args=(), listen="127.0.0.1:0", env=None, health=None, log=None):
+    def serve(self, *dirs, args=(), listen="127.0.0.1:0", env=None, health=None, log=None, within=()):
         """Serves tables, and yields (url, process) once they are ready. `health` is the address of the health checks, if it differs from
-        the server's. `log` is a file for the server's output."""
-        command = [BINARY, "serve", *map(str, dirs), "--listen", listen, *map(str, args)]
+        the server's. `log` is a file for the server's output. `within` is a command that becomes the one behind it."""
+        command = [*within, BINARY, "serve", *map(str, dirs), "--listen", listen, *map(str, args)]
         with open(log, "w") if log else contextlib.nullcontext(subprocess.PIPE) as said:
             process = subprocess.Popen(command, stderr=said, text=True, env=env or self.env)
         try:

@@ -11,7 +11,8 @@ import shutil
 SECTOR = 512
 EXCHANGE = 2
 GONE = " (deleted)"
-# Of names and contents that are not certain, what is left; and the numbers of the random losses after one operation.
+# A loss of power keeps, of the names and of the contents that are not certain, `none`, `all`, or (of contents) the lengths alone, `zeros`.
+# SEEDS are those of the random losses after one operation.
 EXTREMES = (("none", "none"), ("none", "all"), ("all", "none"), ("all", "zeros"))
 SEEDS = range(6)
 

@@ -13,6 +13,7 @@ class Proxy:
     def __init__(self, target):
         self.target = target
         self.requests = []  # (method, path, body)
+        self.answers = []  # (status, length)
         self.before = lambda method, path: None  # called before a request is forwarded
         # Returns where the connection breaks: before the "request" is forwarded, before the "answer" comes back, or None.
         self.breaks = lambda method, path: None
@@ -34,6 +35,7 @@ class Proxy:
                 headers = {name: self.headers[name] for name in names if name in self.headers}
                 data = body if self.command in ("POST", "PUT") else None
                 status, headers, answer = request(proxy.target + self.path, data, headers, method=self.command)
+                proxy.answers.append((status, len(answer)))
                 if breaks == "answer":
                     return self.hang_up()
                 self.send_response(status)

@@ -5,22 +5,26 @@ import json
 import pathlib
 import re
 import subprocess
+import tempfile
 import threading
 import urllib.parse
 
 from certificates import Authority
 from harness import BINARY, HushTest
+from proxy import Proxy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = BINARY.parents[1] / "npm"
 PYTHON = BINARY.parents[1] / "python/bin/python"
 KOTLIN = BINARY.parents[1] / "mobile/kotlin-run"
 EXAMPLE = BINARY.parent / "examples/look_up"
+# An ID in a path, which is random.
+ID = re.compile(r"[0-9a-f]{32,}")
 # A look-up in Python that prints JSON.
 IN_PYTHON = """
 import json, sys, hushdb
 url, token, ca, keys = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
-with hushdb.connect(url, token=token, ca_cert=ca) as client:
+with hushdb.connect(url, token=token or None, ca_cert=ca or None) as client:
     found = client.table().get_many(keys)
 print(json.dumps([value and value.decode() for value in found]))
 """
@@ -28,7 +32,7 @@ print(json.dumps([value and value.decode() for value in found]))
 IN_JAVASCRIPT = """
 import { connect } from "%s";
 const [url, token, keys] = process.argv.slice(2);
-const server = await connect(url, { token });
+const server = await connect(url, token ? { token } : {});
 const table = await server.open();
 const found = await table.getMany(JSON.parse(keys));
 console.log(JSON.stringify(found.map((value) => value === null ? null : value.text())));
@@ -143,7 +147,47 @@ try {{ await (await (await connect("{url}")).open()).get("alice"); }} catch (err
                     self.assertEqual(asked[client], asked["get"], (vector["name"], client))
 
 
-class Clients(HushTest):
+class ClientTest(HushTest):
+    """Look-ups with every client, of a server without TLS unless `ca` and `token` are set."""
+
+    ca = token = None
+
+    @property
+    def clients(self):
+        return self.with_get, self.with_rust, self.with_python, self.with_kotlin, self.with_javascript
+
+    def with_get(self, url, keys):
+        options = ["--ca-cert", self.ca, "--token", self.token] if self.token else []
+        result = self.hushdb("get", url, "--json", *options, "--", *keys)
+        return [json.loads(line).get("value") for line in result.stdout.splitlines()]
+
+    def with_rust(self, url, keys):
+        env = {**self.env, "HUSHDB_TOKEN": self.token or "", "HUSHDB_CA_CERT": str(self.ca or "")}
+        found = [subprocess.run([EXAMPLE, url, key], capture_output=True, text=True, env=env, check=True).stdout for key in keys]
+        return [None if value == "not found\n" else value.removesuffix("\n") for value in found]
+
+    def with_python(self, url, keys):
+        command = [PYTHON, "-c", IN_PYTHON, url, self.token or "", self.ca or "", json.dumps(keys)]
+        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=self.env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def with_kotlin(self, url, keys):
+        env = {**self.env, "HUSHDB_TOKEN": self.token or "", "HUSHDB_CA_CERT": str(self.ca or "")}
+        result = subprocess.run([KOTLIN, "LookUpKt", url, *keys], capture_output=True, text=True, env=env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return [None if value == "not found" else value for value in result.stdout.splitlines()]
+
+    def with_javascript(self, url, keys):
+        script = self.dir / "look_up.mjs"
+        script.write_text(IN_JAVASCRIPT % in_node())
+        env = {**self.env, "NODE_EXTRA_CA_CERTS": str(self.ca or "")}
+        result = subprocess.run(["node", script, url, self.token or "", json.dumps(keys)], capture_output=True, text=True, env=env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+
+class Clients(ClientTest):
     def setUp(self):
         super().setUp()
         authority = Authority(self.dir, "authority")
@@ -165,39 +209,10 @@ class Clients(HushTest):
         self.wanted = {"key 0": self.records["key 0"], "key 2": self.records["key 2"], "key 2900": self.records["key 2900"],
                        "key 1": "changed", "new": "a new one", "key 3": None, "absent": None}
 
-    def with_get(self, url, keys):
-        result = self.hushdb("get", url, "--json", "--ca-cert", self.ca, "--token", self.token, *keys)
-        return [json.loads(line).get("value") for line in result.stdout.splitlines()]
-
-    def with_rust(self, url, keys):
-        env = {**self.env, "HUSHDB_TOKEN": self.token, "HUSHDB_CA_CERT": str(self.ca)}
-        found = [subprocess.run([EXAMPLE, url, key], capture_output=True, text=True, env=env, check=True).stdout for key in keys]
-        return [None if value == "not found\n" else value.removesuffix("\n") for value in found]
-
-    def with_python(self, url, keys):
-        command = [PYTHON, "-c", IN_PYTHON, url, self.token, self.ca, json.dumps(keys)]
-        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=self.env)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(result.stdout)
-
-    def with_kotlin(self, url, keys):
-        env = {**self.env, "HUSHDB_TOKEN": self.token, "HUSHDB_CA_CERT": str(self.ca)}
-        result = subprocess.run([KOTLIN, "LookUpKt", url, *keys], capture_output=True, text=True, env=env)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return [None if value == "not found" else value for value in result.stdout.splitlines()]
-
-    def with_javascript(self, url, keys):
-        script = self.dir / "look_up.mjs"
-        script.write_text(IN_JAVASCRIPT % in_node())
-        env = {**self.env, "NODE_EXTRA_CA_CERTS": str(self.ca)}
-        result = subprocess.run(["node", script, url, self.token, json.dumps(keys)], capture_output=True, text=True, env=env)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(result.stdout)
-
     def test_all_find_the_same(self):
         with self.serve(self.table, args=self.args) as (url, _):
             url = f"https://localhost:{urllib.parse.urlsplit(url).port}"
-            for client in (self.with_get, self.with_rust, self.with_python, self.with_kotlin, self.with_javascript):
+            for client in self.clients:
                 with self.subTest(client.__name__):
                     self.assertEqual(client(url, list(self.wanted)), list(self.wanted.values()))
             refused = subprocess.run([PYTHON, "-c", IN_PYTHON, url, "hush_no", self.ca, "[]"], capture_output=True, text=True, env=self.env)
@@ -209,3 +224,38 @@ class Clients(HushTest):
         for key, said in (("key 7", self.records["key 7"]), ("absent", "not found")):
             result = subprocess.run([example, source, "key", key], capture_output=True, text=True)
             self.assertEqual(result.stdout, said + "\n", result.stderr)
+
+class OnTheWire(ClientTest):
+    """Tests that what a client sends, and gets, does not tell which keys it asks for nor what it finds."""
+
+    TABLES = {
+        "tiers": ("--tiers", "40,5000", "--updatable", "--protocol", "colpack"),
+        "keys": ("--protocol", "hybrid"),
+        "compressed": ("--compress", "zstd", "--protocol", "onion"),
+        "hint": ("--protocol", "simple"),
+    }
+    GROUPS = {
+        "found": ["key 1", "key 2", "key 3"], "long values": ["key 0", "key 100", "key 200"], "absent": ["no", "none", "nobody"],
+        "the same": ["key 7", "key 7", "key 7"], "long and empty": ["x" * 4096, "", "key 4"],
+    }
+
+    def seen(self, client, url, keys):
+        """Returns the requests and answers of a client without a cache: methods, paths, statuses and lengths."""
+        with Proxy(url) as proxy, tempfile.TemporaryDirectory(dir=self.dir) as cache:
+            self.env["XDG_CACHE_HOME"] = cache
+            found = client(proxy.url, keys)
+            self.assertEqual(found, [self.records.get(key) for key in keys])
+            requests = [(method, ID.sub("ID", path), len(body)) for method, path, body in proxy.requests]
+            return sorted(requests), sorted(proxy.answers)
+
+    def test_look_ups_are_alike_with_every_client(self):
+        self.records = {f"key {i}": "x" * (4000 if i % 100 == 0 else 20 + i % 9) + str(i) for i in range(300)}
+        source = self.csv(self.records.items())
+        for name, args in self.TABLES.items():
+            table = self.build(source, "--key", "key", *args, name=name)
+            with self.serve(table) as (url, _):
+                for client in self.clients:
+                    seen = {group: self.seen(client, url, keys) for group, keys in self.GROUPS.items()}
+                    for group in seen:
+                        with self.subTest(name, client=client.__name__, group=group):
+                            self.assertEqual(seen[group], seen["found"])

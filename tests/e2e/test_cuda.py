@@ -138,7 +138,7 @@ class CudaBenchmarks(CudaTest):
     def test_the_check_of_a_gpu(self):
         out = self.dir / "check"
         command = [sys.executable, CHECK, "--emulated", "--carry", BINARY.parent, "--out", out]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         summary = json.loads((out / "gpu-check.json").read_text())
         self.assertEqual([stage["stage"] for stage in summary["stages"]],

@@ -239,7 +239,6 @@ class Keys(ServerFaults):
 
         self.fails_anywhere("key store", prepare, args, series, check)
 
-
     def test_a_kill_while_the_key_store_is_created(self):
         args = [self.table(values(20, 40), "onion", *ONION), "--keys", self.place / "keys.redb"]
         for at in range(1, 7):

@@ -47,7 +47,7 @@ class PowerLoss(FaultTest):
                     epoch = self.epoch(table)
                     self.assertTrue(epoch == before or epoch[1] == goal, (epoch, before))
                     again = self.run_with(command + (["--force"] if epoch and name == "build" else []), 0, stdin=stdin)
-                    # What is done already is not done again.
+                    # A command that has done its work before the loss has nothing to do.
                     if epoch == before or not re.search("no changes to fold|in place already", again.stderr):
                         self.assertEqual(again.returncode, 0, again.stderr)
                     self.assertEqual(self.epoch(table)[1], goal)

@@ -17,8 +17,8 @@ use hush_ingest::{DatabaseBatch, DatabaseChanges, IngestError, IngestOptions, In
 use hush_protocol::{descriptor::Descriptor, schema::Column, slot::MAX_VALUE_BYTES};
 use hush_store::{
     cancel::Cancel,
-    durable::sync_folder,
     snapshot::{FollowedPosition, Header},
+    whole_file,
 };
 use serde::{Deserialize, Serialize};
 
@@ -266,12 +266,7 @@ impl NotePlace {
     }
 
     fn write(&self, note: &SlotNote) -> io::Result<()> {
-        let folder = self.0.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        serde_json::to_writer(&mut file, note)?;
-        file.as_file().sync_all()?;
-        file.persist(&self.0).map_err(|error| error.error)?;
-        sync_folder(folder)
+        whole_file::write(&self.0, &serde_json::to_string(note)?, 0o600)
     }
 }
 

@@ -40,7 +40,7 @@ use crate::{
 };
 
 /// The time for which another change of a table is waited for, and the interval at which it is looked at.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The request of an update.
@@ -98,7 +98,7 @@ pub struct Update {
 
 impl Update {
     /// Opens a table that has room for changes. `signing` is used to sign the table's next epoch. Another change of the table is
-    /// waited for, for some seconds.
+    /// waited for, for half a minute.
     ///
     /// # Errors
     /// [`UpdateError::Unsigned`] if the table is signed and `signing` is `None`; [`UpdateError::Job`] if there is no such table, it

@@ -86,6 +86,7 @@ struct Table<P: Page, B: Hosting> {
     served: Served,
     /// The mapped files that every scan reads.
     mapped: MappedFiles,
+    /// The memory of scans; `None` if none is on the CPU.
     scans: Option<ScanMemory>,
     /// The memory that the devices keep, dropped after the devices.
     _kept: Vec<Option<KeptForTable>>,
@@ -147,6 +148,38 @@ impl<P: Page, B: Hosting> Table<P, B> {
             .map_err(|error| self.judge(error, devices))
     }
 
+    /// Answers a batch with all of the table, which is here, or in part in other processes.
+    fn answer_batch(
+        &self,
+        queries: &[Query],
+        keys: &[&KeysOnDevices<B::Keys>],
+    ) -> Result<Vec<Vec<u8>>, EngineError> {
+        match &self.elsewhere {
+            Some(elsewhere) => self.answer_with(elsewhere, queries, keys),
+            None => self.on_free(|devices| self.answer_on(devices, queries, keys)),
+        }
+    }
+
+    /// Answers a batch, `most` queries at a time.
+    fn answer_some_by_some(
+        &self,
+        most: usize,
+        queries: &[Query],
+        keys: &[&KeysOnDevices<B::Keys>],
+    ) -> Result<Vec<Vec<u8>>, EngineError> {
+        let mut answers = Vec::with_capacity(queries.len());
+        for first in (0..queries.len()).step_by(most) {
+            let some = first..queries.len().min(first + most);
+            let keys = if keys.is_empty() { keys } else { &keys[some.clone()] };
+            let answered = self.answer_batch(&queries[some], keys);
+            answers.extend(answered.map_err(|error| match error {
+                EngineError::Query { index, reason } => EngineError::Query { index: first + index, reason },
+                error => error,
+            })?);
+        }
+        Ok(answers)
+    }
+
     /// Answers a batch together with the shares that other processes have.
     fn answer_with(
         &self,
@@ -202,11 +235,8 @@ impl<P: Page, B: Hosting> Engine for Table<P, B> {
 
     fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys: Vec<&KeysOnDevices<B::Keys>> = self.served.keys_of(keys)?;
-        self.scans.iter().try_for_each(|scans| scans.check(queries.len()))?;
-        let answers = match &self.elsewhere {
-            Some(elsewhere) => self.answer_with(elsewhere, queries, &keys),
-            None => self.on_free(|devices| self.answer_on(devices, queries, &keys)),
-        };
+        let fitting = self.scans.as_ref().map_or(Ok(queries.len()), |scans| scans.fitting(queries.len()))?;
+        let answers = self.answer_some_by_some(fitting.max(1), queries, &keys);
         // The check follows the scan, and precedes any use of its results.
         self.mapped.check().map_err(|error| EngineError::Damaged { reason: error.to_string() })?;
         answers

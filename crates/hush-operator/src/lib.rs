@@ -11,7 +11,6 @@ mod folders;
 mod frontend;
 mod source;
 mod tasks;
-pub mod whole_file;
 
 pub use compaction::Compaction;
 pub use folders::Folders;

@@ -172,7 +172,7 @@ pub async fn run(
     config.check()?;
     let mut shutdown = pin!(shutdown);
     // A large file of keys takes a while to check, and connections wait in the backlog of the listener. A check may stop at any
-    // time. The creation of a file is quick and must not stop: half a file would be taken for a damaged one.
+    // time. The creation of a file is quick, and ends first.
     let exists = config.keys_path.as_ref().is_some_and(|path| path.exists());
     let keys = tokio::select! {
         biased;

@@ -145,9 +145,9 @@ fn symbols_on_the_host_are_copied_to_several_devices() {
 fn full_batches_fit_what_is_planned() {
     for (protocol, bytes) in [(Protocol::Hybrid, 300), (Protocol::Onion, 100)] {
         let folder = built((protocol, bytes));
-        let (_, engine) = least_memory(&folder, false, 1, 64);
-        assert_eq!(engine.served().max_batch, 64, "{protocol}");
-        folder.ask([&*engine, &*engine], 64);
+        let (_, engine) = least_memory(&folder, false, 1, 16);
+        assert_eq!(engine.served().max_batch, 16, "{protocol}");
+        folder.ask([&*engine, &*engine], 16);
     }
 }
 

@@ -59,7 +59,6 @@ fn builds_are_shared_by_devices() {
     for (protocol, bytes) in [
         (Protocol::Colpack, 300),
         (Protocol::Simple, 300),
-        (Protocol::Double, 150),
         (Protocol::ExppackS, 300),
         (Protocol::ExppackD, 60),
     ] {

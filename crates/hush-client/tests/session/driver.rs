@@ -7,12 +7,15 @@ use std::{
 };
 
 use hush_client::session::{
-    Action, CacheError, CachedHint, CheckedHint, Event, Head, Hint, Host, KeptKeys, KeyNote, KeyRequest,
-    Need, PartialHint, Server, ServerUrl, SessionError, SessionOptions, Task, TransportFailure,
+    Action, CacheError, CachedHint, Event, Head, Host, KeptKeys, KeyNote, KeyRequest, Need, Server,
+    ServerUrl, SessionError, SessionOptions, Task, TransportFailure,
 };
 use hush_protocol::descriptor::BlobRef;
 
-use super::message::{Reply, Request};
+use super::{
+    kept_hints::KeptHints,
+    message::{Reply, Request},
+};
 
 pub(crate) const URL: &str = "http://Localhost:7700/";
 /// Bytes of a body that the session takes at once.
@@ -116,7 +119,7 @@ pub(crate) struct Memory {
     now: Mutex<Duration>,
     /// How far the clock goes on whenever it is read.
     tick: Duration,
-    hints: Arc<Mutex<Hints>>,
+    hints: KeptHints,
     keys: Mutex<Keys>,
     /// All notes on keys.
     notes: Mutex<Vec<KeyNote>>,
@@ -128,8 +131,6 @@ pub(crate) struct Memory {
     late: Mutex<u32>,
 }
 
-/// Whole or in part, by hash.
-type Hints = HashMap<[u8; 32], Vec<u8>>;
 /// By the name of the record.
 type Keys = HashMap<String, KeptKeys>;
 
@@ -153,11 +154,11 @@ impl Memory {
     }
 
     pub(crate) fn put_hint(&self, blake3: [u8; 32], bytes: &[u8]) {
-        self.hints.lock().unwrap().insert(blake3, bytes.to_vec());
+        self.hints.put(blake3, bytes);
     }
 
     pub(crate) fn hint(&self, blake3: [u8; 32]) -> Option<Vec<u8>> {
-        self.hints.lock().unwrap().get(&blake3).cloned()
+        self.hints.get(blake3)
     }
 
     /// Returns the names of the records of keys.
@@ -221,11 +222,7 @@ impl Host for Memory {
     fn hint(&self, blob: &BlobRef) -> Result<CachedHint, CacheError> {
         assert_eq!(*self.late.lock().unwrap(), 0, "not before it is ready");
         self.usable()?;
-        let bytes = self.hint(blob.blake3).unwrap_or_default();
-        if let Some(whole) = CheckedHint::new(Arc::new(bytes.clone()), blob) {
-            return Ok(CachedHint::Whole(whole));
-        }
-        Ok(CachedHint::Part(Box::new(Part { hints: self.hints.clone(), blake3: blob.blake3, bytes })))
+        Ok(self.hints.cached(blob))
     }
 
     fn keys(&self, request: &KeyRequest) -> Result<KeptKeys, CacheError> {
@@ -252,43 +249,5 @@ impl Host for Memory {
         let newest = serials.entry(publication.to_owned()).or_default();
         *newest = serial.max(*newest);
         Ok(*newest)
-    }
-}
-
-/// A part of a hint, kept if it is dropped.
-struct Part {
-    hints: Arc<Mutex<Hints>>,
-    blake3: [u8; 32],
-    bytes: Vec<u8>,
-}
-
-impl PartialHint for Part {
-    fn present(&self) -> Result<u64, CacheError> {
-        Ok(self.bytes.len() as u64)
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<(), CacheError> {
-        self.bytes.extend_from_slice(bytes);
-        self.hints.lock().unwrap().insert(self.blake3, self.bytes.clone());
-        Ok(())
-    }
-
-    fn clear(&mut self) -> Result<(), CacheError> {
-        self.bytes.clear();
-        Ok(())
-    }
-
-    fn read(&self) -> Result<Hint, CacheError> {
-        Ok(Arc::new(self.bytes.clone()))
-    }
-
-    fn keep(self: Box<Self>) -> Result<(), CacheError> {
-        self.hints.lock().unwrap().insert(self.blake3, self.bytes);
-        Ok(())
-    }
-
-    fn discard(self: Box<Self>) -> Result<(), CacheError> {
-        self.hints.lock().unwrap().remove(&self.blake3);
-        Ok(())
     }
 }

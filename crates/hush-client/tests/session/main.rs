@@ -5,6 +5,8 @@ mod epochs;
 mod gateway;
 mod hints;
 mod hostile;
+#[path = "../samples/kept_hints.rs"]
+mod kept_hints;
 mod keys;
 mod local;
 #[path = "../samples/message.rs"]

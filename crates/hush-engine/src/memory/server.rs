@@ -31,7 +31,7 @@ pub fn host_batch(params: &TableParams) -> usize {
 /// The bytes that a scan on the CPU takes beside the table, by the number of its queries.
 pub(crate) struct ScanMemory(Vec<usize>);
 
-/// The bytes of a scan from which the memory of the machine is looked at: that takes some 100 µs.
+/// The bytes of a scan from which the memory of the machine is looked at, which takes some 0.2 ms.
 const LOOKED_AT: usize = 16 << 20;
 
 impl ScanMemory {
@@ -43,24 +43,31 @@ impl ScanMemory {
         Self((0..=max_batch).map(bytes).collect())
     }
 
-    /// Checks that a scan of so many `queries` finds its memory: the system gives it, and neither machine nor container has less
-    /// left. Without this, a scan that finds none would end the process, and with it all tables.
+    /// Returns how many of `queries` a scan can answer with the memory that there is: all of them, or a half, a quarter and so on.
+    /// It is at least 1. A scan that found no memory would end the process, and with it all tables.
     ///
     /// # Errors
-    /// [`EngineError::Memory`].
-    pub(crate) fn check(&self, queries: usize) -> Result<(), EngineError> {
-        let bytes = self.0.get(queries).or(self.0.last()).copied().unwrap_or(0);
-        let mut tried = Vec::<u8>::new();
-        let is_given = tried.try_reserve_exact(bytes).is_ok();
-        // The compiler may leave out memory that nobody looks at.
-        black_box(&tried);
-        let is_there = || machine::memory().is_none_or(|memory| memory.available >= bytes as u64);
-        if is_given && (bytes < LOOKED_AT || is_there()) {
-            Ok(())
-        } else {
-            Err(EngineError::Memory { bytes })
-        }
+    /// [`EngineError::Memory`] if there is not enough for one.
+    pub(crate) fn fitting(&self, queries: usize) -> Result<usize, EngineError> {
+        let halves =
+            std::iter::successors(Some(queries.max(1)), |&more| (more > 1).then(|| more.div_ceil(2)));
+        let mut fitting = halves.filter(|&queries| is_there(self.bytes(queries)));
+        fitting.next().ok_or_else(|| EngineError::Memory { bytes: self.bytes(1) })
     }
+
+    fn bytes(&self, queries: usize) -> usize {
+        self.0.get(queries).or(self.0.last()).copied().unwrap_or(0)
+    }
+}
+
+/// Returns whether the system gives so many bytes, and neither machine nor container has less left.
+fn is_there(bytes: usize) -> bool {
+    let mut tried = Vec::<u8>::new();
+    let is_given = tried.try_reserve_exact(bytes).is_ok();
+    // The compiler may leave out memory that nobody looks at.
+    black_box(&tried);
+    let is_left = || machine::memory().is_none_or(|memory| memory.available >= bytes as u64);
+    is_given && (bytes < LOOKED_AT || is_left())
 }
 
 #[cfg(test)]
@@ -72,11 +79,13 @@ mod tests {
     const MIB: usize = 1 << 20;
 
     #[test]
-    fn a_scan_without_memory_is_refused() {
+    fn a_scan_has_as_many_queries_as_there_is_memory_for() {
         let memory = ScanMemory(vec![0, 1 << 10, LOOKED_AT, usize::MAX / 4, 1 << 62]);
-        for (queries, is_there) in [(0, true), (1, true), (2, true), (3, false), (4, false), (9, false)] {
-            assert_eq!(memory.check(queries).is_ok(), is_there, "{queries}");
+        for (queries, fitting) in [(0, 1), (1, 1), (2, 2), (3, 2), (4, 2), (9, 2)] {
+            assert_eq!(memory.fitting(queries), Ok(fitting), "{queries}");
         }
+        let none = ScanMemory(vec![0, 1 << 62]);
+        assert_eq!(none.fitting(8), Err(EngineError::Memory { bytes: 1 << 62 }));
     }
 
     /// Each case has columns, blocks and bytes of a slot, and the queries that fit, which is what 1 GiB or a quarter of the files

@@ -23,7 +23,10 @@ use super::{
 };
 use crate::{
     Backends, Device, MemoryChoice, OpenError, Progress,
-    memory::mapped_files::MappedFiles,
+    memory::{
+        mapped_files::MappedFiles,
+        server::{ScanMemory, host_batch},
+    },
     open::open_on,
     opening::{Hosting, KeptForTable, OpenOn, ShareToOpen},
 };
@@ -67,6 +70,9 @@ pub fn open_part(
         clients: backends.clients(),
         files,
         mapped: opened.mapped(),
+        scans: placement
+            .is_on_cpu()
+            .then(|| ScanMemory::new(&opened.stored.params, host_batch(&opened.stored.params))),
     };
     let part = open_on(backends, &placement, &opened.stored.params, part, progress)?;
     opened.forget_others();
@@ -82,6 +88,8 @@ struct PartToOpen {
     files: Vec<SegmentFiles>,
     /// The files that are mapped while the part is opened.
     mapped: MappedFiles,
+    /// The memory of scans; `None` if none is on the CPU.
+    scans: Option<ScanMemory>,
 }
 
 impl OpenOn for PartToOpen {
@@ -108,7 +116,8 @@ impl<B: Hosting> Visitor for Open<B> {
     type Output = Result<Arc<dyn PartEngine>, OpenError>;
 
     fn visit<P: Page>(self) -> Self::Output {
-        let Self { part: PartToOpen { descriptor, device, clients, files, mapped }, share, max_batch } = self;
+        let Self { part: PartToOpen { descriptor, device, clients, files, mapped, scans }, share, max_batch } =
+            self;
         let ShareToOpen { share, backend, kept } = share;
         let tables = descriptor.tables::<P>()?;
         let part = HostedShare::<P, B>::open(backend, tables, descriptor.public_seed(), &share, &files);
@@ -119,7 +128,7 @@ impl<B: Hosting> Visitor for Open<B> {
         let has_keys = descriptor.params()?.facts().keys.is_some();
         let keys = KeyCache { most: clients.max(1), kept: Mutex::default() };
         let epoch = descriptor.epoch;
-        Ok(Arc::new(OpenPart { part, mapped, keys, has_keys, max_batch, epoch, device, _kept: kept }))
+        Ok(Arc::new(OpenPart { part, mapped, scans, keys, has_keys, max_batch, epoch, device, _kept: kept }))
     }
 }
 
@@ -127,6 +136,8 @@ struct OpenPart<P: Page, B: Hosting> {
     part: HostedShare<P, B>,
     /// The mapped files that every scan reads.
     mapped: MappedFiles,
+    /// The memory of scans; `None` if none is on the CPU.
+    scans: Option<ScanMemory>,
     keys: KeyCache<B::Keys>,
     has_keys: bool,
     /// The most queries that a scan answers.
@@ -171,8 +182,11 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
         let keys = self.keys_of(batch)?;
         let keys: Vec<&B::Keys> = keys.iter().map(|keys| &**keys).collect();
         let mut told: Vec<(usize, HostPartial)> = Vec::new();
-        for first in (0..batch.queries.len()).step_by(self.max_batch) {
-            let some = first..batch.queries.len().min(first.saturating_add(self.max_batch));
+        let most = batch.queries.len().clamp(1, self.max_batch);
+        let most = self.scans.as_ref().map_or(Ok(most), |scans| scans.fitting(most));
+        let most = most.map_err(|error| Said::Failed(error.to_string()))?;
+        for first in (0..batch.queries.len()).step_by(most) {
+            let some = first..batch.queries.len().min(first + most);
             let keys = if self.has_keys { &keys[some.clone()] } else { &[] };
             let scanned = self
                 .part

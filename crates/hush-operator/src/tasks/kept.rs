@@ -10,9 +10,8 @@ use hush_server::{KeptBuild, OperatorError};
 use hush_store::{
     durable::{create_folders, sync_folder},
     snapshot::{Snapshot, Verify},
+    whole_file,
 };
-
-use crate::whole_file;
 
 /// The file that names the build that is served.
 const CURRENT: &str = "current";
@@ -131,9 +130,17 @@ impl Kept {
         let _ = fs::remove_dir(self.0.join(table));
     }
 
-    /// Removes a build, or the whole table.
+    /// Removes a build, or the whole table, durably: what was deleted is not there after a loss of power.
     pub(super) fn remove(&self, table: &Name, task: Option<u64>) -> io::Result<()> {
-        fs::remove_dir_all(task.map_or_else(|| self.0.join(table), |task| self.dir(table, task)))
+        let folder = self.0.join(table);
+        if let Some(task) = task {
+            fs::remove_dir_all(self.dir(table, task))?;
+            return sync_folder(&folder);
+        }
+        // A table of which a loss of power leaves a half is not served.
+        self.set_current(table, None)?;
+        fs::remove_dir_all(&folder)?;
+        sync_folder(&self.0)
     }
 }
 

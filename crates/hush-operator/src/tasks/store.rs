@@ -7,9 +7,7 @@ use std::{
 };
 
 use hush_server::Task;
-use hush_store::durable::create_folders;
-
-use crate::whole_file;
+use hush_store::{durable::create_folders, whole_file};
 
 /// The most tasks that are kept. Beyond that, the oldest finished tasks are removed.
 const MAX_TASKS: usize = 1000;

@@ -1,22 +1,28 @@
 //! The files that are uploaded in parts, for tasks to read. Each upload has a folder, whose name is its ID, and in it the file
-//! under its given name. An ID ends with the ID of the token that owns the upload.
+//! under its given name, and its acknowledged length. An ID ends with the ID of the token that owns the upload.
 
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use hush_math::csprng::Csprng;
 use hush_protocol::Name;
 use hush_server::{Caller, OperatorError, Scope, Upload};
-use hush_store::durable::{create_folders, sync_folder};
+use hush_store::{
+    durable::{create_folders, sync_folder},
+    whole_file,
+};
 
 /// The number of random bytes of an ID.
 const RANDOM_BYTES: usize = 16;
 /// The character between the random part of an ID and the ID of its token.
 const OWNED_BY: char = '-';
+/// The file with the acknowledged length, in decimal. A loss of power may leave more in the upload's file: bytes that were never
+/// written, in a length that was. No [`Name`] begins with a dot.
+const LENGTH: &str = ".length";
 
 /// The folder of the uploads.
 pub(super) struct Uploads(PathBuf);
@@ -24,7 +30,21 @@ pub(super) struct Uploads(PathBuf);
 impl Uploads {
     pub(super) fn new(root: PathBuf) -> io::Result<Self> {
         create_folders(&root)?;
-        Ok(Self(root))
+        let uploads = Self(root);
+        uploads.cut_to_lengths()?;
+        Ok(uploads)
+    }
+
+    /// Removes what was not acknowledged from the ends of all files.
+    fn cut_to_lengths(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.0)? {
+            let Ok(id) = Name::last_of(&entry?.path()) else { continue };
+            let Ok((upload, path)) = self.find(&id) else { continue };
+            if path.metadata()?.len() > upload.bytes {
+                OpenOptions::new().write(true).open(&path)?.set_len(upload.bytes)?;
+            }
+        }
+        Ok(())
     }
 
     /// Begins an upload, which belongs to a token if the caller has one.
@@ -42,7 +62,7 @@ impl Uploads {
         let folder = self.0.join(&id);
         let created = fs::create_dir(&folder)
             .and_then(|()| OpenOptions::new().write(true).create_new(true).open(folder.join(name)).map(drop))
-            .and_then(|()| sync_folder(&folder))
+            .and_then(|()| keep_length(&folder, 0))
             .and_then(|()| sync_folder(&self.0));
         created.map_err(|error| OperatorError::Refused(format!("no place for an upload: {error}")))?;
         Ok(Upload { id, name: name.clone(), bytes: 0 })
@@ -52,10 +72,11 @@ impl Uploads {
     pub(super) fn find(&self, id: &Name) -> Result<(Upload, PathBuf), OperatorError> {
         let unknown = || OperatorError::Unknown("upload");
         let folder = self.0.join(id);
-        let file = fs::read_dir(folder).ok().and_then(|mut files| files.next()?.ok()).ok_or_else(unknown)?;
-        let bytes = file.metadata().map_err(|_| unknown())?.len();
-        let name = Name::last_of(&file.path()).map_err(|_| unknown())?;
-        Ok((Upload { id: id.clone(), name, bytes }, file.path()))
+        let mut files = fs::read_dir(&folder).map_err(|_| unknown())?.flatten();
+        let named = files.find_map(|file| Some((Name::last_of(&file.path()).ok()?, file.path())));
+        let (name, path) = named.ok_or_else(unknown)?;
+        let bytes = path.metadata().map_err(|_| unknown())?.len().min(length_of(&folder));
+        Ok((Upload { id: id.clone(), name, bytes }, path))
     }
 
     /// Refuses an upload of another caller, unless the caller operates all tables.
@@ -84,8 +105,11 @@ impl Uploads {
             }
             written
         });
-        appended.map_err(|error| OperatorError::Refused(format!("the part was not kept: {error}")))?;
-        Ok(Upload { bytes: offset + part.len() as u64, ..upload })
+        let bytes = offset + part.len() as u64;
+        appended
+            .and_then(|()| keep_length(&self.0.join(id), bytes))
+            .map_err(|error| OperatorError::Refused(format!("the part was not kept: {error}")))?;
+        Ok(Upload { bytes, ..upload })
     }
 
     /// Removes the uploads without new parts for longer than `lifetime`, except those that are `needed`.
@@ -114,8 +138,20 @@ impl Uploads {
     pub(super) fn remove(&self, id: &Name) -> Result<(), OperatorError> {
         self.find(id)?;
         fs::remove_dir_all(self.0.join(id))
+            .and_then(|()| sync_folder(&self.0))
             .map_err(|error| OperatorError::Refused(format!("the upload was not removed: {error}")))
     }
+}
+
+/// Keeps the acknowledged length of the upload in `folder`, durably.
+fn keep_length(folder: &Path, bytes: u64) -> io::Result<()> {
+    whole_file::write(&folder.join(LENGTH), &bytes.to_string(), 0o600)
+}
+
+/// Returns the acknowledged length of the upload in `folder`: without bounds if it has none, as one that version 0.1 began.
+fn length_of(folder: &Path) -> u64 {
+    let length = fs::read_to_string(folder.join(LENGTH));
+    length.ok().and_then(|length| length.parse().ok()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -142,6 +178,25 @@ mod tests {
         assert_eq!(fs::read(path).unwrap(), b"key,value\n");
         uploads.remove(&id).unwrap();
         assert_eq!(uploads.find(&id).unwrap_err(), OperatorError::Unknown("upload"));
+    }
+
+    #[test]
+    fn what_was_not_acknowledged_is_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("uploads");
+        let uploads = Uploads::new(root.clone()).unwrap();
+        let [id, empty] = [(); 2].map(|()| uploads.begin(None, &name("a.csv")).unwrap().id);
+        uploads.append(&id, 0, b"key,").unwrap();
+        // What a loss of power may leave of a part.
+        for id in [&id, &empty] {
+            OpenOptions::new().write(true).open(root.join(id).join("a.csv")).unwrap().set_len(100).unwrap();
+        }
+        assert_eq!(uploads.find(&id).unwrap().0.bytes, 4);
+        let uploads = Uploads::new(root).unwrap();
+        uploads.append(&id, 4, b"value\n").unwrap();
+        uploads.append(&empty, 0, b"").unwrap();
+        let kept = [&id, &empty].map(|id| fs::read(uploads.find(id).unwrap().1).unwrap());
+        assert_eq!(kept, [&b"key,value\n"[..], b""]);
     }
 
     #[test]

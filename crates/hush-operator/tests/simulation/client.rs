@@ -10,14 +10,14 @@ use std::{
 use hush_client::{
     Acceptance, Wanted,
     session::{
-        Action, CacheError, CachedHint, CheckedHint, Event, Hint, Host, KeptKeys, KeyNote, KeyRequest,
-        PartialHint, Server, ServerUrl, Session, SessionError, SessionOptions, Task,
+        Action, CacheError, CachedHint, Event, Host, KeptKeys, KeyNote, KeyRequest, Server, ServerUrl,
+        Session, SessionError, SessionOptions, Task,
     },
 };
 use hush_protocol::{Code, descriptor::BlobRef};
 use tokio::time::Instant;
 
-use super::{dice::Dice, network, world::World};
+use super::{dice::Dice, kept_hints::KeptHints, network, world::World};
 
 /// The most look-ups with the same evaluation keys.
 pub(crate) const LOOKUPS_PER_KEY: u32 = 5;
@@ -169,13 +169,13 @@ struct Memory {
     start: Instant,
     /// The seconds by which the clock is ahead.
     skew: Mutex<u64>,
-    hints: Arc<Mutex<HashMap<[u8; 32], Vec<u8>>>>,
+    hints: KeptHints,
     keys: Mutex<HashMap<String, KeptKeys>>,
 }
 
 impl Memory {
     fn new(start: Instant, skew: u64) -> Self {
-        Self { start, skew: Mutex::new(skew), hints: Arc::default(), keys: Mutex::default() }
+        Self { start, skew: Mutex::new(skew), hints: KeptHints::default(), keys: Mutex::default() }
     }
 
     /// Sets the clock.
@@ -197,11 +197,7 @@ impl Host for Memory {
     fn report(&self, _: &Event<'_>) {}
 
     fn hint(&self, blob: &BlobRef) -> Result<CachedHint, CacheError> {
-        let bytes = self.hints.lock().unwrap().get(&blob.blake3).cloned().unwrap_or_default();
-        if let Some(whole) = CheckedHint::new(Arc::new(bytes.clone()), blob) {
-            return Ok(CachedHint::Whole(whole));
-        }
-        Ok(CachedHint::Part(Box::new(Part { hints: self.hints.clone(), blake3: blob.blake3, bytes })))
+        Ok(self.hints.cached(blob))
     }
 
     fn keys(&self, request: &KeyRequest) -> Result<KeptKeys, CacheError> {
@@ -220,43 +216,5 @@ impl Host for Memory {
 
     fn newest_serial(&self, _: &str, serial: u64) -> Result<u64, CacheError> {
         Ok(serial)
-    }
-}
-
-/// A part of a hint, kept if it is dropped.
-struct Part {
-    hints: Arc<Mutex<HashMap<[u8; 32], Vec<u8>>>>,
-    blake3: [u8; 32],
-    bytes: Vec<u8>,
-}
-
-impl PartialHint for Part {
-    fn present(&self) -> Result<u64, CacheError> {
-        Ok(self.bytes.len() as u64)
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<(), CacheError> {
-        self.bytes.extend_from_slice(bytes);
-        self.hints.lock().unwrap().insert(self.blake3, self.bytes.clone());
-        Ok(())
-    }
-
-    fn clear(&mut self) -> Result<(), CacheError> {
-        self.bytes.clear();
-        Ok(())
-    }
-
-    fn read(&self) -> Result<Hint, CacheError> {
-        Ok(Arc::new(self.bytes.clone()))
-    }
-
-    fn keep(self: Box<Self>) -> Result<(), CacheError> {
-        self.hints.lock().unwrap().insert(self.blake3, self.bytes);
-        Ok(())
-    }
-
-    fn discard(self: Box<Self>) -> Result<(), CacheError> {
-        self.hints.lock().unwrap().remove(&self.blake3);
-        Ok(())
     }
 }

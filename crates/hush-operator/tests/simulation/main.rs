@@ -13,10 +13,12 @@
 //! ones of small parameter sets. Time is the paused clock of the runtime: it goes on when nobody has anything to do. No two events
 //! of the network happen in the same millisecond, so that a seed gives the same run each time. A seed that fails is printed:
 //! `HUSHDB_SEEDS=FROM..TO cargo test -p hush-operator --test simulation` runs it again, and
-//! `HUSHDB_TRACE=1` prints what happens.
+//! `HUSHDB_TRACE=1` prints what happens. `HUSHDB_HOURS` sets the hours of a new epoch each second.
 
 mod client;
 mod dice;
+#[path = "../../../hush-client/tests/samples/kept_hints.rs"]
+mod kept_hints;
 mod network;
 mod parts;
 mod tables;
@@ -36,6 +38,8 @@ use world::{Plan, World};
 
 /// The seeds of a run that names none.
 const SEEDS: Range<u64> = 0..400;
+/// The hours of which the second half must have no more memory than the first, but for one part in twenty.
+const LONG: usize = 20;
 
 /// Runs a seed. Returns what happened, a line an event. `secret` chooses what is looked up, and nothing else.
 fn run(tables: &Rc<Tables>, seed: u64, secret: u64) -> Vec<String> {
@@ -116,6 +120,35 @@ fn a_seed_gives_the_same_run_whatever_is_looked_up() {
         }
         assert_eq!(one.len(), other.len(), "seed {seed}");
     }
+}
+
+#[test]
+fn epochs_a_second_leave_no_memory_behind() {
+    let hours: usize = std::env::var("HUSHDB_HOURS").map_or(1, |hours| hours.parse().expect("a number"));
+    let tables = Rc::new(Built::new().open());
+    let (mut found, mut after) = (0, Vec::new());
+    for hour in 0..hours as u64 {
+        let plan = Plan::hour_of_epochs(&mut Dice::new(hour));
+        let fault = fault(|| found += lines_with(&run_planned(&tables, plan, hour, hour), ": found"));
+        assert!(fault.is_none(), "hour {hour}: {}", fault.unwrap_or_default());
+        after.push(resident_pages());
+    }
+    assert!(found > 0);
+    // The first hours fill what is kept.
+    let most = |some: &[u64]| some.iter().copied().max().unwrap_or(0);
+    let (first, last) = after.split_at(hours / 2);
+    println!(
+        "{hours} hours: {found} look-ups found all; at most {} and {} pages of memory",
+        most(first),
+        most(last)
+    );
+    assert!(hours < LONG || most(last) * 20 <= most(first) * 21, "memory grows: {after:?}");
+}
+
+/// Returns how many pages of memory this process has.
+fn resident_pages() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
 #[test]

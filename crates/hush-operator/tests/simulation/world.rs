@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) calls: u64,
     /// The number of events that the operator brings about.
     events: u64,
+    /// The time between two events, each then a new epoch; `None` for events of all kinds at any time.
+    pace: Option<Duration>,
     /// How many in a hundred messages meet with each fault of the network.
     pub(crate) faults: u64,
     /// The longest way of a message.
@@ -70,6 +72,7 @@ impl Plan {
             clients: 1 + dice.below(3),
             calls: 1 + dice.below(4),
             events: dice.below(6),
+            pace: None,
             faults: dice.one_of(&[0, 1, 4, 15]),
             slowest: if slow { seconds(20) } else { Duration::from_millis(300) },
             reopens: dice.one_of(&[0, 30]),
@@ -77,6 +80,12 @@ impl Plan {
             config,
             planted: None,
         }
+    }
+
+    /// Returns the plan of an hour in which each second has a new epoch, and three clients look up all the time.
+    pub(crate) fn hour_of_epochs(dice: &mut Dice) -> Self {
+        let pace = Some(Duration::from_secs(1));
+        Self { clients: 3, calls: 180, events: 3600, pace, ..Self::new(dice) }
     }
 }
 
@@ -240,13 +249,14 @@ impl World {
     async fn operate(&self) {
         for _ in 0..self.plan.events {
             let wait = self.dice.borrow_mut().time(Duration::from_secs(30));
-            self.pass(wait).await;
+            self.pass(self.plan.pace.unwrap_or(wait)).await;
             let (event, table, epoch) = {
                 let mut dice = self.dice.borrow_mut();
                 let table = dice.below(self.tables.all.len() as u64) as usize;
                 (dice.below(10), table, dice.below(self.tables.all[table].epochs.len() as u64) as usize)
             };
             match event {
+                _ if self.plan.pace.is_some() => self.put(table, Some(epoch)),
                 0 => self.put(table, None),
                 1 | 2 => {
                     self.end().await;

@@ -15,6 +15,7 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
+
 /// The bytes of an encapsulated key that are kept. Two of 2^64 requests agree in as many.
 pub(crate) const NAME_BYTES: usize = 16;
 /// The least time for which a request is remembered, unless [`MOST`] come meanwhile.

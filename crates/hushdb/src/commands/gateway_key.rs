@@ -9,8 +9,8 @@ use std::{
 
 use clap::{Args, Subcommand};
 use hush_math::csprng::Csprng;
-use hush_operator::whole_file;
 use hush_server::{GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys};
+use hush_store::whole_file;
 use zeroize::Zeroizing;
 
 use crate::report;

@@ -9,9 +9,9 @@ use std::{
 
 use clap::{Args, Subcommand};
 use hush_math::csprng::Csprng;
-use hush_operator::whole_file;
 use hush_protocol::Name;
 use hush_server::{Scope, Token, read_tokens, text_of_tokens};
+use hush_store::whole_file;
 use zeroize::Zeroizing;
 
 use crate::report;

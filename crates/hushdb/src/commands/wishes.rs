@@ -12,8 +12,8 @@ use etcetera::BaseStrategy;
 use hush_build::planner::{Budgets, Clients, Goal, Machine, MemoryBudget, Network, Prices, Wishes};
 use hush_cpu::Cpu;
 use hush_engine::Progress;
-use hush_operator::whole_file;
 use hush_protocol::wording::Slot;
+use hush_store::whole_file;
 
 /// The goal and the budgets.
 #[derive(Args, Clone)]

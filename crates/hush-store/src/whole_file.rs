@@ -7,8 +7,9 @@ use std::{
     path::Path,
 };
 
-use hush_store::durable::sync_folder;
 use rustix::fs::{FlockOperation, flock};
+
+use crate::durable::sync_folder;
 
 /// Replaces the file at `path` by `text`, with the permissions `mode`, atomically and durably.
 ///
