@@ -1,14 +1,27 @@
 """Tests of `hushdb.plan`."""
 
+import json
+
 import polars
 import pytest
 
 import hushdb
 
+# To measure this machine takes a minute of what is compiled for tests.
+MACHINE = {"version": 1, "name": "a machine", "level": "portable", "threads": 2, "times": {"floors": {
+    "bytes": 1e10, "multiply_adds": 1e11, "products": 1e9, "butterflies": 1e9}}}
+
 
 @pytest.fixture(scope="module")
-def plan():
-    return hushdb.plan(records=100_000, size=200, key=True)
+def machine(tmp_path_factory):
+    path = tmp_path_factory.mktemp("machine") / "machine.json"
+    path.write_text(json.dumps(MACHINE))
+    return path
+
+
+@pytest.fixture(scope="module")
+def plan(machine):
+    return hushdb.plan(records=100_000, size=200, key=True, machine=machine)
 
 
 def test_a_plan_is_a_frame(plan):
@@ -28,8 +41,8 @@ def test_a_plan_is_drawn(plan, tmp_path):
         plan.plot(tmp_path / "plan.gif")
 
 
-def test_a_frame_is_planned_for(people):
-    goals = hushdb.plan(people, key="email", protocol="colpack", max_tiers=1)
+def test_a_frame_is_planned_for(people, machine):
+    goals = hushdb.plan(people, key="email", protocol="colpack", max_tiers=1, machine=machine)
     assert set(polars.DataFrame(goals)["protocol"]) == {"colpack"}
     with pytest.raises(hushdb.OptionError, match="goal"):
         hushdb.plan(records=10, size=10, goal="speed")

@@ -255,7 +255,7 @@ def same_files(one, other):
     ("simple", 6000, 64, 200, 1, "hint", "hint.bin"),
     ("exppack-s", 600, 64, 200, 0, "hint", "lifted.bin"),
     # The hint that becomes the second database is not kept.
-    ("exppack-d", 600, 64, 40, 1, "hint", "lifted.bin"),
+    ("exppack-d", 600, 64, 8, 1, "hint", "lifted.bin"),
 ])
 def test_builds_are_computed_by_the_cluster(cluster, tmp_path, protocol, records, columns, width, tasks, stage, file):
     """Checks that tasks compute the same bytes as one process, and that finished tasks are not repeated."""
