@@ -7,6 +7,7 @@ sanitizers=$1 filter=${2-small_}
 folder=${CARGO_TARGET_DIR:-$PWD/target}/sanitize
 
 export HUSH_SANITIZERS=$sanitizers
+export CARGO_PROFILE_DEV_DEBUG=1 # what is suppressed has the names of files
 # A sanitizer must be loaded before all other libraries.
 case $sanitizers in
 address*) runtime=libasan.so ;;

@@ -238,7 +238,7 @@ impl Tasks {
         let inputs = Request::of(&task.request).ok();
         let inputs = inputs.filter(|request| is_done || matches!(request, Request::Changes { .. }));
         self.store.prune(&mut state.tasks);
-        drop(state);
+        // Who is told of the end finds no upload.
         for input in inputs.iter().flat_map(Request::inputs) {
             if let TaskInput::Upload { upload } = input
                 && let Err(error) = self.uploads.remove(upload)
