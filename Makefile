@@ -14,7 +14,8 @@ HELM := $(TOOLS)/bin/helm-3.22.0
 MDBOOK := $(TOOLS)/bin/mdbook
 MDBOOK_VERSION := 0.5.2
 BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
-S3S_FS := $(TOOLS)/bin/s3s-fs-0.14.1# which tests/e2e/remote.py runs
+# tests/e2e/remote.py runs it.
+S3S_FS := $(TOOLS)/bin/s3s-fs-0.14.1
 
 .PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench papers peers flights figures bench-client bench-real campaign timing timing-welch load clean
 

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 
-
 # The folder for what all checkouts share.
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hushdb"
 

@@ -1,5 +1,6 @@
 """Compiles a kernel file for a target, unless its image was made from the same sources, flags and compiler, here or in another checkout."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -21,8 +22,7 @@ QUIET = ("-diag-suppress", "186")  # unsigned < 0: loops of templates that have 
 # same bytes.
 PATH_HASH = re.compile("_GLOBAL__N__[0-9a-f]{8}_")
 ASSEMBLER_FLAGS = ("-Xptxas", "-v,--warning-as-error")
-# What was compiled in any checkout: a folder for each digest, with the report, and the image if it is kept. Nobody misses what is not
-# used for a month.
+# The images that any checkout compiled: a folder for each digest, with the image and its report. What is not used for a month goes.
 MADE = pins.CACHE / "cuda-images"
 MONTH = 30 * 24 * 3600
 
@@ -53,29 +53,28 @@ class Compiler:
             flags += ASSEMBLER_FLAGS
         rules = [PATH_HASH.pattern] if target == COMPUTE_80 else []
         digest = self.digest(*flags, *rules, self.headers, source.read_text())
-        known = self.known(image, digest) if image.exists() else None
-        if known is None and (known := restored(image, digest)):
-            self.keep(known)
-        return known or self.made([self.toolchain.nvcc, *flags, source], image, target, digest)
+        if not image.exists():
+            self.report_of(image.name).unlink(missing_ok=True)
+        return self.known(image, digest) or self.made([self.toolchain.nvcc, *flags, source], image, target, digest)
 
     def assembled(self, text: pathlib.Path, target: Target) -> dict:
         """Assembles PTX text for a later GPU, as its driver would. Returns the report. The machine code is not kept."""
         image = self.out / text.name.replace(COMPUTE_80.suffix, target.suffix)
         flags = ["-O3", *target.flags, "-v", "--warning-as-error"]
         digest = self.digest(*flags, text.read_text())
-        report = self.known(image, digest) or restored(image, digest)
-        if report is None:
-            report = self.made([self.toolchain.ptxas, *flags, text], image, target, digest)
-        else:
-            self.keep(report)
+        report = self.known(image, digest) or self.made([self.toolchain.ptxas, *flags, text], image, target, digest)
         image.unlink(missing_ok=True)
         return report
 
     def known(self, image: pathlib.Path, digest: str) -> dict | None:
-        """Returns the report of an image if it has this digest, and None otherwise."""
+        """Returns the report of an image with this digest that was made here, or in another checkout; None if there is none."""
         kept = self.report_of(image.name)
         report = json.loads(kept.read_text()) if kept.exists() else {}
-        return report if report.get("digest") == digest else None
+        if report.get("digest") == digest:
+            return report
+        if report := restored(image, digest):
+            self.keep(report)
+        return report
 
     def made(self, command: list, image: pathlib.Path, target: Target, digest: str) -> dict:
         """Runs a compiler, stores the image and its report, and returns the report."""
@@ -140,7 +139,7 @@ def restored(image: pathlib.Path, digest: str) -> dict | None:
         shutil.copyfile(made / image.name, unfinished)
         unfinished.replace(image)
         os.utime(made)
-    except OSError:
+    except (OSError, ValueError):
         return None
     return report
 
@@ -148,8 +147,9 @@ def restored(image: pathlib.Path, digest: str) -> dict | None:
 def forget_unused() -> None:
     """Removes what no checkout has used for a month."""
     for made in MADE.glob("*"):
-        if time.time() - made.stat().st_mtime > MONTH:
-            shutil.rmtree(made, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another process was first
+            if time.time() - made.stat().st_mtime > MONTH:
+                shutil.rmtree(made, ignore_errors=True)
 
 
 def run(command: list) -> str:

@@ -18,9 +18,7 @@ ONCE_MORE = 20  # seconds for repeating one test
 LEAST = 5  # seconds that must be left to begin a stage
 KILLED = 20  # seconds for a killed process to end
 THREADS = min(os.cpu_count() or 1, 12)  # tests at once: the host's reference takes most of their time
-
-
-SLOWER = 4  # times that the emulator may take of each limit, on a machine that others use, too
+SLOWER = 4  # the emulator's limits are so many times as long: it computes on a processor that others use, too
 
 
 class Check:

@@ -26,10 +26,6 @@ class AdminTest(KeyedTest):
         listen = self.admin_url.removeprefix("http://")
         return self.serve(*dirs, args=["--data", self.data, "--listen-admin", listen, *args])
 
-    def without_uploads(self, what):
-        """Waits until no uploads are left: they are removed after the end of their task is told. The failure has `what`."""
-        self.wait_for(what, lambda: not list((self.data / "uploads").iterdir()))
-
     def admin(self, *args, code=0, env=None):
         env = {**self.env, "HUSHDB_ADMIN": self.admin_url, **(env or {})}
         result = self.hushdb("admin", *args, env=env)
@@ -83,7 +79,7 @@ class Tables(AdminTest):
                 self.assertIn(words, problem["detail"])
                 self.assertEqual(self.epochs("people")[0], task["epoch"])
             self.assertEqual(self.ask_admin("/v1/admin/tables/nothing/changes", lines(put("a", "b")), "POST")[0], 404)
-            self.without_uploads("what failed or is done needs no upload")
+            self.assertEqual(list((self.data / "uploads").iterdir()), [], "what failed or is done needs no upload")
             status, headers, task = self.ask_admin("/v1/admin/tables/words/changes?wait=0", lines(put("w0000a", "new"), {"op": "delete", "k": "w0001"}), "POST")
             self.assertEqual((status, headers["Location"]), (202, f"/v1/admin/tasks/{task['id']}"))
             self.assertEqual(self.ended(task["id"])["status"], "succeeded")
@@ -131,14 +127,14 @@ class Tables(AdminTest):
             self.assertEqual(self.ask(url, "k0", "k999", "k1")[0], [OTHERS["k0"], None, OTHERS["k1"]])
             self.admin("load", "people", "--epoch", after)
             self.admin("apply", "people", changes, "--delete", self.dir / "none.txt", "--key", "k", code=2)
-            self.without_uploads("what is not asked for needs no upload")
+            self.assertEqual(list((self.data / "uploads").iterdir()), [], "what is not asked for needs no upload")
             other = self.csv([["k0", "x"]], "k,w", "other.csv")
             error = self.admin("apply", "people", other, "--key", "k", code=2).stderr
             self.assertIn("values of the columns v, and the changes have values of the columns w", error)
             self.assertEqual(self.epochs("people"), (after, kept), "a change that fails leaves nothing")
             self.admin("compact", "people")
             self.assertEqual(self.ask(url, "k0", "k999", "k1")[0], ["new", "more", None])
-            self.without_uploads("what is done needs no upload")
+            self.assertEqual(list((self.data / "uploads").iterdir()), [], "what is done needs no upload")
 
             self.admin("unload", "people")
             self.assertEqual(json.loads(request(url + "/v1/tables")[2])["tables"], [])
@@ -416,7 +412,7 @@ class Mistakes(AdminTest):
             # Errors that occur during a task are in the task.
             error = self.admin("build", "t", source, "--key", "nokey", code=2).stderr
             self.assertRegex(error, "task 1 failed: .*nokey")
-            self.without_uploads("what failed is uploaded again")
+            self.assertEqual(list((self.data / "uploads").iterdir()), [], "what failed is uploaded again")
             # A web page in an operator's browser must not act as the operator.
             for header in ("Origin", "Sec-Fetch-Site"):
                 self.assertEqual(self.ask_admin("/v1/admin/tasks", headers={header: "https://evil.example"})[0], 403)

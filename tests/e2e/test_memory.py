@@ -69,7 +69,7 @@ class MemoryTest(KeyedTest):
         except OSError as error:
             self.skipTest(f"no control group can be made here: {error}")
         self.addCleanup(group.rmdir)
-        # What a program in a container sees.
+        # The server then sees the group's limit where a program in a container sees its own.
         enter = f'echo $$ >{group}/cgroup.procs && mount --bind {group} /sys/fs/cgroup/memory && exec "$@"'
         table = self.table({f"k{i}": f"value {i}" for i in range(5000)}, "hybrid")
         with self.serve(table, within=["unshare", "--mount", "sh", "-c", enter, "sh"]) as (url, process):

@@ -148,7 +148,7 @@ fn keep_length(folder: &Path, bytes: u64) -> io::Result<()> {
     whole_file::write(&folder.join(LENGTH), &bytes.to_string(), 0o600)
 }
 
-/// Returns the acknowledged length of the upload in `folder`: without bounds if it has none, as one that version 0.1 began.
+/// Returns the acknowledged length of the upload in `folder`, in bytes; `u64::MAX` if none is kept, as version 0.1 kept none.
 fn length_of(folder: &Path) -> u64 {
     let length = fs::read_to_string(folder.join(LENGTH));
     length.ok().and_then(|length| length.parse().ok()).unwrap_or(u64::MAX)
