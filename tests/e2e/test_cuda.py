@@ -235,7 +235,7 @@ class CudaBenchmarks(CudaTest):
             with unittest.mock.patch("subprocess.Popen", Stuck):
                 self.assertFalse(check.run("stuck", ["sleep", "60"], 10))
             self.assertTrue(check.run("next", ["true"], 10))
-        self.assertEqual(check.stages[0]["why"], "not done after 10 s, nor to be killed: it waits in the driver")
+        self.assertEqual(check.stages[0]["why"], f"not done after {10 * check.slower} s, nor to be killed: it waits in the driver")
 
     # A stand-in for a test binary: it crashes in its third test, and its second test also fails alone.
     TESTS = """#!/bin/sh
