@@ -24,7 +24,9 @@ fn wanted(protocol: Protocol, by_key: bool) -> Wanted {
     };
     let columns =
         if [Protocol::Onion, Protocol::Tfhe, Protocol::TfhePrivks].contains(&protocol) { 180 } else { 1200 };
-    Wanted { by_key, tiers, ..Wanted::by_index(protocol, records, 0, columns) }
+    // Tiers of few columns would not be cheaper under the small set.
+    let preset = (protocol == Protocol::Frodo).then_some("LWE_N1280_STD3_2_RING256");
+    Wanted { by_key, tiers, preset, ..Wanted::by_index(protocol, records, 0, columns) }
 }
 
 fn all() -> impl Iterator<Item = Wanted> {

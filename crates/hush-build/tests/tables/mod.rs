@@ -29,7 +29,8 @@ use tempfile::TempDir;
 pub(crate) mod here;
 
 /// The small parameter sets.
-const SMALL_SETS: [&str; 5] = [
+const SMALL_SETS: [&str; 6] = [
+    "INSECURE_LWE_N64",
     "INSECURE_COLPACK_N256",
     "INSECURE_PACK_N256",
     "INSECURE_RING_N256",

@@ -257,18 +257,17 @@ fn check_refusals(device: &Device) {
 #[test]
 fn small_folds_of_ring_elements() {
     let devices = small();
-    for bits in [31, 32] {
+    // Of both kinds of devices, each has one of the widths.
+    for (device, bits) in devices.iter().zip([31, 32, 31, 32]) {
         let case = |rows, columns, queries| {
             Case::new(&moduli(bits, 1), Shape { degree: 16, rows, columns }, queries, Fill::Random)
         };
-        let (few, many, hopper) = (case(33, 5, 17), case(33, 60, 4), case(20, 120, 17));
-        for device in &devices {
-            few.check(device, &[1, 2, 4], &[RlweFoldKernel::Imad]);
-            many.check(device, &[1, 2, 4], &[RlweFoldKernel::Imad]);
-            few.check(device, &[2, 9, 17], &[RlweFoldKernel::Mma]);
-            if device.is_hopper() {
-                hopper.check(device, &[2, 17], &[RlweFoldKernel::Hopper]);
-            }
+        let few = case(33, 5, 17);
+        few.check(device, &[1, 2, 4], &[RlweFoldKernel::Imad]);
+        case(33, 60, 4).check(device, &[1, 2, 4], &[RlweFoldKernel::Imad]);
+        few.check(device, &[2, 9, 17], &[RlweFoldKernel::Mma]);
+        if device.is_hopper() {
+            case(20, 120, 17).check(device, &[2, 17], &[RlweFoldKernel::Hopper]);
         }
     }
     coverage::assert_launched(&devices, coverage::RLWE_FOLD);

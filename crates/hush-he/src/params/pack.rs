@@ -4,16 +4,15 @@ use hush_math::gadget::Gadget;
 
 use super::{
     LweNoise, LweParams, RingNoise, RingParams, Widths,
-    distributions::{ErrorDistribution, SecretDistribution},
+    distributions::SecretDistribution,
     lwe::MESSAGE_BITS,
     noise::{log2_erfc, quadrature},
-    presets::{DEFAULT_LWE, INSECURE_PLAIN},
+    presets::{DEFAULT_LWE, INSECURE_LWE_N64, INSECURE_PLAIN},
     ring::{
         ResponseBits,
         presets::{INSECURE_RING_PLAIN, ONION_M31, levels},
     },
 };
-use crate::entities::MatrixStructure;
 
 /// An LWE set for the table, and an RLWE set into which the LWE ciphertexts are packed.
 ///
@@ -73,15 +72,7 @@ pub const VIPIR_N4096_3X29: PackParams = PackParams {
 
 /// [`PACK_M31`] in dimensions that are much too small: quick tests with real noise.
 pub const INSECURE_PACK_N256: PackParams = PackParams {
-    lwe: LweParams {
-        name: "INSECURE_LWE_N64",
-        security_bits: 0.0,
-        n: 64,
-        secret: SecretDistribution::Ternary,
-        error: ErrorDistribution::Gaussian(3.2),
-        structure: MatrixStructure::Ring { degree: 32 },
-        full_words: false,
-    },
+    lwe: INSECURE_LWE_N64,
     ring: RingParams {
         name: "INSECURE_PACK_N256",
         security_bits: 0.0,

@@ -7,11 +7,12 @@ use super::{
 use crate::entities::MatrixStructure;
 
 /// Every preset. The first is the default.
-pub const PRESETS: [LweParams; 5] = [
+pub const PRESETS: [LweParams; 6] = [
     DEFAULT_LWE,
     LWE_N1280_STD3_2_PLAIN,
     FRODOPIR_N1774_TERNARY,
     SIMPLEPIR_N1024_STD6_4_SEC121,
+    INSECURE_LWE_N64,
     INSECURE_PLAIN,
 ];
 
@@ -53,6 +54,15 @@ pub const SIMPLEPIR_N1024_STD6_4_SEC121: LweParams = LweParams {
     error: ErrorDistribution::Gaussian(6.4),
     structure: MatrixStructure::Plain,
     full_words: true,
+};
+
+/// [`DEFAULT_LWE`] in a dimension that is much too small: quick tests with real noise.
+pub const INSECURE_LWE_N64: LweParams = LweParams {
+    name: "INSECURE_LWE_N64",
+    security_bits: 0.0,
+    n: 64,
+    structure: MatrixStructure::Ring { degree: 32 },
+    ..DEFAULT_LWE
 };
 
 /// No secret, no error: the query is the message in the clear. Tests of layouts only.

@@ -21,7 +21,9 @@ pub(super) struct Buffer(Vec<u8>);
 impl Buffer {
     /// Returns `length` bytes of the buffer, with whatever content was left in it.
     pub(super) fn of(&mut self, length: usize) -> &mut [u8] {
-        self.0.resize(self.0.len().max(length), 0);
+        if self.0.len() < length {
+            self.0 = vec![0; length];
+        }
         &mut self.0[..length]
     }
 }
