@@ -130,10 +130,10 @@ fn extreme_residues() {
                 check(&backends, &[Modulus::new(p)], shape, &[1, 3, 8], fills);
             }
         }
-    }
-    for columns in [1, 2, 4, 8, 16, 80] {
-        let shape = Shape { degree: 16, rows: MAX_ROWS, columns };
-        check(&backends, &[Modulus::new(largest)], shape, &[1, 3, 8], (Fill::Largest, Fill::Largest));
+        for columns in [1, 2, 4, 8, 16, 80] {
+            let shape = Shape { degree: 16, rows: MAX_ROWS, columns };
+            check(&backends, &[Modulus::new(p)], shape, &[1, 3, 8], (Fill::Largest, Fill::Largest));
+        }
     }
     let shape = Shape { degree: 16, rows: 16, columns: 16 };
     check(&backends, &moduli(31, 2), shape, &BATCHES, (Fill::Zero, Fill::Largest));

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use hush_build::builder::BuildError;
 use hush_engine::Engine;
-use hush_he::params::MAX_LOG2_FAILURE;
+use hush_he::params::{DEFAULT_LWE, MAX_LOG2_FAILURE};
 use hush_protocol::{Protocol, descriptor::Lookup};
 
 use crate::tables::{Folder, Wanted, on_cpu};
@@ -25,7 +25,7 @@ fn wanted(protocol: Protocol, by_key: bool) -> Wanted {
     let columns =
         if [Protocol::Onion, Protocol::Tfhe, Protocol::TfhePrivks].contains(&protocol) { 180 } else { 1200 };
     // Tiers of few columns would not be cheaper under the small set.
-    let preset = (protocol == Protocol::Frodo).then_some("LWE_N1280_STD3_2_RING256");
+    let preset = (protocol == Protocol::Frodo).then_some(DEFAULT_LWE.name());
     Wanted { by_key, tiers, preset, ..Wanted::by_index(protocol, records, 0, columns) }
 }
 

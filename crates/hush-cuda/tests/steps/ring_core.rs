@@ -218,7 +218,7 @@ fn check_refusals(cuda: &Cuda) {
     assert!(matches!(cuda.add_rlwe(&wide, &mut batch(), 0, &batch()), Err(OpsError::Backend { .. })));
 }
 
-/// Runs under the sanitizers: a set of each degree, each on one device, because under a sanitizer each pair takes many seconds.
+/// Runs under the sanitizers, where a set on a device takes many seconds: a set of each degree, each on one of the devices.
 #[test]
 fn small_transforms() {
     let sets =

@@ -257,7 +257,7 @@ fn check_refusals(device: &Device) {
 #[test]
 fn small_folds_of_ring_elements() {
     let devices = small();
-    // Of both kinds of devices, each has one of the widths.
+    // Each width runs on one Hopper device and on one other.
     for (device, bits) in devices.iter().zip([31, 32, 31, 32]) {
         let case = |rows, columns, queries| {
             Case::new(&moduli(bits, 1), Shape { degree: 16, rows, columns }, queries, Fill::Random)
