@@ -1,8 +1,6 @@
-"""Tests of changing tables: changes to a running server's table, clients of any epoch, and kills at any moment."""
+"""Tests of changing tables: changes to a running server's table, and clients of any epoch."""
 
-import contextlib
 import json
-import os
 import random
 import signal
 import subprocess
@@ -17,8 +15,6 @@ from proxy import Proxy
 COUNT = 3000
 SMALL = "INSECURE_COLPACK_N256"
 COLPACK = ["--preset", SMALL, "--columns", 600, "--updatable", "--changes", 200]
-# The number of kills of `apply`, and of `compact`.
-KILLS = int(os.environ.get("HUSHDB_KILLS", 15))
 
 
 def value(i, epoch=0):
@@ -381,63 +377,6 @@ class ChangeTest(KeyedTest):
                     self.assertEqual(self.facts(table)["records"], len(rows))
                 print(f"{name}: {during} changes while {turns} new bases were made", end="; ")
             self.assertEqual([path.name for path in self.dir.glob(".*.compact")], [])
-
-    def killed(self, table, command, rng, seconds):
-        """Kills a command at a random moment. Returns whether it was still running."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process = subprocess.Popen([BINARY, *map(str, command)], stderr=subprocess.PIPE, text=True, env=self.env)
-            try:
-                process.communicate(timeout=rng.uniform(0, seconds))
-                self.assertEqual(process.returncode, 0)
-                return False
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-        return True
-
-    def test_a_kill_at_any_moment_leaves_a_whole_epoch(self):
-        rng = random.Random(KILLS)
-        table = self.updatable()
-        with self.serve(table, args=["--watch"], log=self.dir / "log") as (url, _):
-            for verb in ("apply", "compact"):
-                start = time.time()
-                self.apply(table, self.changes({"k1": f"{verb} begins"}), "--key", "k")
-                if verb == "compact":
-                    self.hushdb("compact", table)
-                seconds = time.time() - start
-                last = {"k1": f"{verb} begins"}
-                in_time = 0
-                for number in range(KILLS):
-                    new = {"k1": f"{verb} {number}", f"new {number}": "v"}
-                    changes = self.changes(new, "killed.jsonl")
-                    if verb == "apply":
-                        command = ["apply", table, changes, "--key", "k"]
-                    else:
-                        self.apply(table, changes, "--key", "k")
-                        command, last = ["compact", table], new
-                    in_time += self.killed(table, command, rng, seconds)
-                    result = self.hushdb("inspect", table, "--json", "--verify", "full")
-                    self.assertEqual(result.returncode, 0, result.stderr)
-                    if number % 5 == 0:
-                        self.taken_up(url, table)
-                        found = self.ask(url, "k1", "k2")[0]
-                        self.assertIn(found[0], (last["k1"], new["k1"]))
-                        self.assertEqual(found[1], RECORDS["k2"])
-                        last = {"k1": found[0]}
-                    elif verb == "apply":
-                        # The folder may have the epoch before or after the command.
-                        self.taken_up(url, table)
-                        last = {"k1": self.ask(url, "k1")[0][0]}
-                self.assertGreater(in_time, 0)
-                print(f"{verb}: {in_time} of {KILLS} killed in time")
-            # No partial file remains.
-            self.apply(table, self.changes({"k1": "the end"}), "--key", "k")
-            self.taken_up(url, table)
-            self.assertEqual(self.ask(url, "k1")[0], ["the end"])
-        left = {path.name for path in self.dir.iterdir() if path.name.startswith(".")} - {".table.hush-lock"}
-        self.assertEqual(left, set())
-        names = {file["name"] for file in self.facts(table)["files"]} | {"header.json"}
-        self.assertEqual({path.name for path in table.iterdir()}, names)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ import pathlib
 import random
 import subprocess
 import tempfile
-import threading
-import time
 
 from harness import BINARY, request
 from keyed import KeyedTest
@@ -81,37 +79,6 @@ class FollowTest(KeyedTest):
     def epoch(self, url):
         return json.loads(request(f"{url}/v1/tables/table")[2])["epoch"]
 
-    def test_kills_lose_nothing_that_was_told(self):
-        table = self.table(self.records, "colpack", *SMALL, "--changes", 2000)
-        rng = random.Random(2)
-        changes = [put(f"k{rng.randrange(COUNT + 50)}", f"new{i}") if rng.random() < 0.8 else {"op": "delete", "k": f"k{rng.randrange(COUNT)}"}
-                   for i in range(1500)]
-        done = kills = 0
-        while done < len(changes):
-            self.assertLess(kills, 200)
-            process = self.follower(table, "--every", "20ms", "--most", 40)
-            told = []
-            reader = threading.Thread(target=lambda: told.extend(map(json.loads, process.stdout)))
-            reader.start()
-            feeder = threading.Thread(target=self.feed, args=(process, changes[done:]))
-            feeder.start()
-            if rng.random() < 0.85:
-                time.sleep(rng.uniform(0.02, 0.2))
-                process.kill()
-                kills += 1
-            process.wait(timeout=120)
-            feeder.join()
-            reader.join()
-            process.stderr.close()
-            process.stdout.close()
-            # The lines up to the last one told are in place. The lines after it are sent again.
-            done += told[-1]["lines"] if told else 0
-        for change in changes:
-            self.take(change)
-        with self.serve(table) as (url, _):
-            self.check(url, rng.sample([f"k{i}" for i in range(COUNT + 50)], 300))
-        print(f"{kills} kills", end=" ")
-
     def test_keys_are_those_of_the_table_and_lists_are_whole(self):
         rows = [[f"k{i}", f"v{at}"] for at in range(2) for i in range(COUNT)]
         table = self.build(self.csv(rows, "k,v"), "--key", "k", "--on-duplicate", "all", "--normalize", "lower", "--protocol", "colpack", *SMALL)
@@ -123,14 +90,6 @@ class FollowTest(KeyedTest):
         with self.serve(table) as (url, _):
             found, _ = self.ask(url, "k1", "k2", "k3", "new", "K4", "k5")
             self.assertEqual([value and json.loads(value) for value in found], [["b", "c"], [], None, None, ["e"], ["v0", "v1"]])
-
-    def feed(self, process, changes):
-        try:
-            for change in changes:
-                process.stdin.write(json.dumps(change) + "\n")
-            process.stdin.close()
-        except BrokenPipeError:
-            pass
 
     def test_what_is_no_change_and_what_has_no_room(self):
         table = self.table(self.records, "colpack", *SMALL, "--changes", 60)

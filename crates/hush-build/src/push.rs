@@ -6,14 +6,14 @@ use hush_store::snapshot::Snapshot;
 
 /// Copies a table to `to`: first the files that are missing there, then the header. Prints the size before it starts. Fails with
 /// [`MirrorError`] if the remote header cannot be fetched or is malformed, if a file cannot be read or uploaded, or if `progress`
-/// cancels the copy. The remote table is then unusable if some of its files were replaced.
+/// cancels the copy. The remote table is then as it was.
 pub fn push(snapshot: &Snapshot, to: &RemoteTable, progress: &dyn Progress) -> Result<(), MirrorError> {
-    let files = to.lacks(snapshot.header())?;
-    let bytes: u64 = files.iter().map(|file| file.bytes).sum();
+    let plan = to.plan_push(snapshot)?;
+    let bytes = plan.bytes();
     let all: u64 = snapshot.header().files.iter().map(|file| file.bytes).sum();
     progress.note(&format!("{} to put there of {}", Bytes(bytes as usize), Bytes(all as usize)));
     progress.start("push", bytes, "bytes");
-    to.push(snapshot, &files, &|bytes| {
+    to.push(&plan, &|bytes| {
         progress.advance(bytes);
         progress.check()
     })

@@ -11,32 +11,18 @@ use std::{
 use hush_store::{
     cancel::{Cancel, Cancelled},
     snapshot::{
-        COLUMNS_FILE, DB_FILE, FORMAT_VERSION, FileEntry, Header, Identity, Journal, Phase, Snapshot,
-        SnapshotError, SnapshotWriter, State, Verify,
+        COLUMNS_FILE, DB_FILE, Identity, Journal, Phase, Snapshot, SnapshotError, SnapshotWriter, State,
+        Verify,
     },
 };
 use tempfile::TempDir;
 
-use samples::descriptor;
+use samples::{descriptor, header};
 
 const CONTENT: &[u8] = b"a database";
 
 fn identity() -> Identity {
     Identity { program: "test 1".into(), options: "none".into(), records: [1; 32] }
-}
-
-fn header(database: FileEntry) -> Header {
-    Header {
-        version: FORMAT_VERSION,
-        written_by: "test".into(),
-        descriptor: descriptor(None),
-        payload_bytes: 1,
-        source: "test".into(),
-        choice: None,
-        changes: None,
-        followed: None,
-        files: vec![database],
-    }
 }
 
 /// A folder for a table that is built and killed.
@@ -127,7 +113,7 @@ fn what_was_laid_out_becomes_the_snapshot() {
     assert_eq!(names(&place.partial()), ["build.json", DB_FILE]);
     assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: 0, units: 0 });
     writer.segment(0).open_journal(&[], 3, [0; 32]).unwrap().record(2, b"").unwrap();
-    writer.commit(&header(state.files[0].clone())).unwrap();
+    writer.commit(&header(descriptor(None), vec![state.files[0].clone()])).unwrap();
     assert_eq!(names(&place.target()), [DB_FILE, "header.json"]);
     let mut snapshot = Snapshot::open(&place.target(), Verify::Full).unwrap();
     assert_eq!(snapshot.take(DB_FILE).unwrap().as_ref(), CONTENT);
@@ -204,7 +190,9 @@ fn a_cancelled_build_keeps_what_can_be_gone_on_from() {
     cancel.cancel();
     assert_eq!(journal.intact(|_, _| ()), Err(Cancelled));
     assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: 1, units: UNITS });
-    assert!(is_cancelled(writer.commit(&header(state.files[0].clone())).unwrap_err()));
+    assert!(is_cancelled(
+        writer.commit(&header(descriptor(None), vec![state.files[0].clone()])).unwrap_err()
+    ));
     assert!(!place.target().exists());
     assert!(place.is_taken_over());
 }

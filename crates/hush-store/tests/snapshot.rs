@@ -19,29 +19,19 @@ use std::{
 
 use hush_protocol::descriptor::BlobRef;
 use hush_store::snapshot::{
-    CHUNK_BYTES, Checksums, DB_FILE, FORMAT_VERSION, HEADER_FILE, Header, MappedFile, ResidentFile, Snapshot,
-    SnapshotError, SnapshotWriter, SparseFolder, Verified, Verify,
+    CHUNK_BYTES, Checksums, DB_FILE, HEADER_FILE, Header, MappedFile, ResidentFile, Snapshot, SnapshotError,
+    SnapshotWriter, SparseFolder, Verified, Verify,
 };
 
-use samples::descriptor;
+use samples::{descriptor, header};
 
 /// Writes a snapshot with one file of `content`.
 fn write(target: &Path, content: &[u8], force: bool) -> Result<(), SnapshotError> {
     let writer = SnapshotWriter::create(target, force)?;
     let mut file = writer.create_mapped(DB_FILE, content.len())?;
     file.bytes().copy_from_slice(content);
-    let header = Header {
-        version: FORMAT_VERSION,
-        written_by: "test".into(),
-        descriptor: descriptor(Some(BlobRef { blake3: [0; 32], bytes: 0 })),
-        payload_bytes: 1,
-        source: "test".into(),
-        choice: None,
-        changes: None,
-        followed: None,
-        files: vec![file.finish()?],
-    };
-    writer.commit(&header)
+    let descriptor = descriptor(Some(BlobRef { blake3: [0; 32], bytes: 0 }));
+    writer.commit(&header(descriptor, vec![file.finish()?]))
 }
 
 fn content(target: &Path) -> Vec<u8> {

@@ -12,6 +12,8 @@ mod resume;
 mod shape;
 mod sign;
 
+use std::collections::BTreeMap;
+
 use hush_cpu::Cpu;
 use hush_engine::Progress;
 use hush_ingest::SpooledRecords;
@@ -102,6 +104,7 @@ pub fn build<'a>(
             }
         },
         files,
+        objects: BTreeMap::new(),
     };
     writer.commit(&header)?;
     Ok(header)

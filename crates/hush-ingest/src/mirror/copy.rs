@@ -1,6 +1,7 @@
 //! A complete copy of a remote table.
 
 use std::{
+    mem,
     path::{Path, PathBuf},
     sync::mpsc::{Receiver, RecvTimeoutError, sync_channel},
     thread,
@@ -14,7 +15,7 @@ use hush_store::{
 
 use super::{
     MirrorError, RemoteTable,
-    download::{FetchedRanges, check, download, wanted},
+    download::{FetchedRanges, Objects, check, download, object, wanted},
     remote_table::refused_at,
     remote_table::runtime,
 };
@@ -27,6 +28,7 @@ const STEP: Duration = Duration::from_millis(100);
 pub struct Mirror {
     table_url: PathBuf,
     copy: ArrivingSnapshot,
+    objects: Objects,
     download: Option<Receiver<FetchedRanges>>,
     /// The number of pieces that have not arrived yet.
     left: usize,
@@ -39,14 +41,15 @@ impl Mirror {
     /// with the errors of [`ArrivingSnapshot::begin`].
     pub fn begin(
         table: &RemoteTable,
-        header: Header,
+        mut header: Header,
         target: &Path,
         trust: Trust,
         cancel: &Cancel,
     ) -> Result<Self, SnapshotError> {
+        let objects = mem::take(&mut header.objects);
         let copy = ArrivingSnapshot::begin(header, target, trust, cancel)?;
         let left = copy.missing().len();
-        Ok(Self { table_url: table.shown().into(), copy, download: None, left, came: 0 })
+        Ok(Self { table_url: table.shown().into(), copy, objects, download: None, left, came: 0 })
     }
 
     /// Returns the number of bytes that are missing.
@@ -64,8 +67,8 @@ impl Mirror {
         let runtime = runtime().map_err(SnapshotError::io(table.shown(), "fetch"))?;
         let (sender, receiver) = sync_channel(1);
         let files = &self.copy.header().files;
-        let wanted: Vec<_> =
-            self.copy.missing().iter().map(|piece| wanted(table, &files[piece.file], *piece)).collect();
+        let wanted = |piece: &Piece| wanted(table, &self.objects, &files[piece.file], *piece);
+        let wanted: Vec<_> = self.copy.missing().iter().map(wanted).collect();
         thread::spawn(move || runtime.block_on(download(wanted, sender)));
         self.download = Some(receiver);
         Ok(())
@@ -78,7 +81,7 @@ impl Mirror {
     pub fn step(&mut self) -> Result<Option<u64>, MirrorError> {
         let Some(download) = self.download.as_ref().filter(|_| self.left > 0) else { return Ok(None) };
         let entry_of = |piece: Piece| &self.copy.header().files[piece.file];
-        let path_of = |piece: Piece| self.table_url.join(&entry_of(piece).name);
+        let path_of = |piece: Piece| self.table_url.join(object(&self.objects, entry_of(piece)));
         match download.recv_timeout(STEP) {
             Ok((piece, Ok(bytes))) => {
                 check(&path_of(piece), entry_of(piece), piece, &bytes)?;

@@ -1,8 +1,9 @@
 //! The download of chunks: several at a time, each checked as it arrives.
 
-use std::{ops::Range, path::Path, sync::mpsc::SyncSender};
+use std::{collections::BTreeMap, ops::Range, path::Path, sync::mpsc::SyncSender};
 
 use futures_util::{StreamExt, stream};
+use hush_protocol::Name;
 use hush_store::snapshot::{FileEntry, Piece};
 
 use super::{MirrorError, RemoteTable};
@@ -14,9 +15,22 @@ const AT_A_TIME: usize = 8;
 /// A requested chunk: its piece, its file, its range of bytes, and the length of the file.
 pub(super) type WantedRanges = (Piece, Remote, Range<u64>, u64);
 
+/// The names of the objects whose files have other names, by those.
+pub(super) type Objects = BTreeMap<Name, Name>;
+
+/// Returns the name of the object of a file.
+pub(super) fn object<'n>(objects: &'n Objects, entry: &'n FileEntry) -> &'n Name {
+    objects.get(&entry.name).unwrap_or(&entry.name)
+}
+
 /// Returns the request to `table` for a piece of the file of `entry`.
-pub(super) fn wanted(table: &RemoteTable, entry: &FileEntry, piece: Piece) -> WantedRanges {
-    (piece, table.remote().child(&entry.name), piece.range(entry), entry.bytes)
+pub(super) fn wanted(
+    table: &RemoteTable,
+    objects: &Objects,
+    entry: &FileEntry,
+    piece: Piece,
+) -> WantedRanges {
+    (piece, table.remote().child(object(objects, entry)), piece.range(entry), entry.bytes)
 }
 
 /// Checks a chunk of the file of `entry`, at `path`.

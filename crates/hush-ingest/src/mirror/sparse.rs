@@ -1,12 +1,12 @@
 //! A partial copy of a remote table: some ranges of its files.
 
-use std::{ops::Range, path::Path, sync::mpsc::sync_channel, thread};
+use std::{mem, ops::Range, path::Path, sync::mpsc::sync_channel, thread};
 
-use hush_store::snapshot::{Missing, SnapshotError, SparseFolder};
+use hush_store::snapshot::{Missing, Piece, SnapshotError, SparseFolder};
 
 use super::{
     MirrorError, RemoteTable,
-    download::{check, download, wanted},
+    download::{Objects, check, download, object, wanted},
     remote_table::runtime,
 };
 
@@ -15,6 +15,7 @@ use super::{
 pub struct SparseCopy {
     table: RemoteTable,
     folder: SparseFolder,
+    objects: Objects,
 }
 
 impl SparseCopy {
@@ -23,8 +24,10 @@ impl SparseCopy {
     /// # Errors
     /// There is no table; those of [`SparseFolder::begin`].
     pub fn begin(table: RemoteTable, copies: &Path) -> Result<Self, MirrorError> {
-        let folder = SparseFolder::begin(table.header()?, copies)?;
-        Ok(Self { table, folder })
+        let mut header = table.header()?;
+        let objects = mem::take(&mut header.objects);
+        let folder = SparseFolder::begin(header, copies)?;
+        Ok(Self { table, folder, objects })
     }
 
     /// Returns the folder of the fetched ranges.
@@ -57,16 +60,17 @@ impl SparseCopy {
         }
         let entry = missing.entry();
         let runtime = runtime().map_err(SnapshotError::io(self.table.shown(), "fetch"))?;
-        let wanted: Vec<_> =
-            missing.pieces().iter().map(|piece| wanted(&self.table, entry, *piece)).collect();
+        let name = object(&self.objects, entry);
+        let wanted = |piece: &Piece| wanted(&self.table, &self.objects, entry, *piece);
+        let wanted: Vec<_> = missing.pieces().iter().map(wanted).collect();
         let (sender, receiver) = sync_channel(1);
         thread::scope(|scope| {
             scope.spawn(move || runtime.block_on(download(wanted, sender)));
             // This scope owns the receiver: when it ends early, the downloading thread ends too.
             let receiver = receiver;
             while let Ok((piece, fetched)) = receiver.recv() {
-                let bytes = fetched.map_err(|refused| self.table.refused(&entry.name, refused))?;
-                check(&self.table.shown().join(&entry.name), entry, piece, &bytes)?;
+                let bytes = fetched.map_err(|refused| self.table.refused(name, refused))?;
+                check(&self.table.shown().join(name), entry, piece, &bytes)?;
                 missing.put(piece, &bytes)?;
             }
             Ok::<_, MirrorError>(())

@@ -111,13 +111,14 @@ impl Kept {
         })
     }
 
-    /// Removes all builds except the served one and one to go back to: that which was served `before`, or the newest.
+    /// Removes all builds except the served one and one to go back to: that which was served `before`, or the newest. What a stop
+    /// left of a build is removed, too. No other task may be at work on the table.
     pub(super) fn prune(&self, table: &Name, before: Option<u64>) {
         let current = self.current(table);
         let others = self.builds(table).into_iter().map(|build| build.task);
         let others: Vec<u64> = others.filter(|task| Some(*task) != current).collect();
         let kept = before.filter(|before| others.contains(before)).or(others.first().copied());
-        for task in others.into_iter().filter(|task| Some(*task) != kept) {
+        for task in self.tasks(table).into_iter().filter(|task| ![current, kept].contains(&Some(*task))) {
             if let Err(error) = fs::remove_dir_all(self.dir(table, task)) {
                 tracing::warn!(%table, task, %error, "cannot remove an old build: remove its folder");
             }

@@ -274,6 +274,10 @@ fn made(
         change(&own)?;
         return tasks.folders.load(table).map(Some);
     };
+    // The server may have stopped when the change was served and the task not yet ended: the build is the task's own.
+    if build == task {
+        return promote(tasks, table, task, progress);
+    }
     let copied = tasks.kept.copy(table, build, task).map_err(said);
     copied.and_then(|dir| change(&dir)).inspect_err(|_| {
         // The error of the change is reported, not that of the removal.

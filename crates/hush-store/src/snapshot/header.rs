@@ -1,7 +1,7 @@
 //! The header of a snapshot: `header.json`.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     io::{ErrorKind, Read},
     path::Path,
 };
@@ -43,6 +43,10 @@ pub struct Header {
     pub followed: Option<FollowedPosition>,
     /// The other files.
     pub files: Vec<FileEntry>,
+    /// In an object store: the names of the objects of those files whose own names belonged to the table before. On a disk it is
+    /// always empty.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub objects: BTreeMap<Name, Name>,
 }
 
 /// A position in the changes of a database.
@@ -143,7 +147,12 @@ impl Header {
         }
         let mut bytes = Vec::with_capacity(length as usize);
         file.take(MAX_HEADER_BYTES).read_to_end(&mut bytes).map_err(SnapshotError::io(&path, "read"))?;
-        Self::parse(&bytes, &path)
+        let header = Self::parse(&bytes, &path)?;
+        if header.objects.is_empty() {
+            return Ok(header);
+        }
+        let reason = "an object store has it under other names: serve the table from its URL".into();
+        Err(SnapshotError::Header { path, reason })
     }
 
     /// Parses the content of `header.json`. `path` is used in messages only.

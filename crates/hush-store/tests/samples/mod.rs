@@ -1,10 +1,29 @@
 //! Samples for the tests of snapshots.
 
+use std::collections::BTreeMap;
+
 use hush_protocol::{
     Protocol,
     descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, Lookup},
     slot::SlotFormat,
 };
+use hush_store::snapshot::{FORMAT_VERSION, FileEntry, Header};
+
+/// Returns the header of a table with these files.
+pub(crate) fn header(descriptor: Descriptor, files: Vec<FileEntry>) -> Header {
+    Header {
+        version: FORMAT_VERSION,
+        written_by: "test".into(),
+        descriptor,
+        payload_bytes: 1,
+        source: "test".into(),
+        choice: None,
+        changes: None,
+        followed: None,
+        files,
+        objects: BTreeMap::new(),
+    }
+}
 
 /// Returns the descriptor of a table of one byte.
 pub(crate) fn descriptor(hint: Option<BlobRef>) -> Descriptor {
