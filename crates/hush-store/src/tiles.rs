@@ -129,7 +129,9 @@ mod tests {
 
     #[test]
     fn equals_the_definition() {
-        for (size, cols, blocks) in [(1, 1, 3), (14, 70, 5), (9, 64, 1), (40, 130, 33), (1032, 65, 2)] {
+        for (size, cols, blocks) in
+            [(1, 1, 3), (3, 12, 2), (14, 70, 5), (9, 64, 1), (40, 130, 33), (1032, 65, 2)]
+        {
             let tiling = Tiling::new(size * blocks, cols);
             let slot = |block: usize, col: usize, byte: usize| (block * 31 + col * 7 + byte * 3) as u8;
             let mut matrix = Vec::new();

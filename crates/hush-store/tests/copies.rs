@@ -12,8 +12,8 @@ use hush_store::{
     cancel::Cancel,
     snapshot::{
         ArrivingSnapshot, CHANGES_FILE, CHUNK_BYTES, Changes, CopyBeside, DB_FILE, FileEntry, HEADER_FILE,
-        Header, KEYS_FILE, KeptRecords, Piece, Snapshot, SnapshotError, SnapshotWriter, SparseFolder, Trust,
-        VALUES_FILE, Verify, keep_epoch, kept_epochs, keys,
+        Header, KEYS_FILE, KeptRecords, MAX_HEADER_BYTES, Piece, Snapshot, SnapshotError, SnapshotWriter,
+        SparseFolder, Trust, VALUES_FILE, Verify, keep_epoch, kept_epochs, keys,
     },
 };
 
@@ -276,8 +276,21 @@ fn a_header_lists_each_file_once_with_all_its_checksums() {
     }
     fs::remove_file(place.table().join(HEADER_FILE)).unwrap();
     fs::create_dir(place.table().join(HEADER_FILE)).unwrap();
-    let error = Snapshot::open(&place.table(), Verify::Header).err().unwrap();
-    assert!(!matches!(error, SnapshotError::Missing { .. }), "{error}");
+    let said = |place: &Path| Snapshot::open(place, Verify::Header).err().unwrap().to_string();
+    for (there, words) in [
+        (place.table(), "header.json"),
+        (place.0.path().join("none"), "is not a hushdb snapshot"),
+        ("s3://bucket/table".into(), "is a URL, and the folder of a table is needed"),
+        ("x".repeat(300).into(), "too long"),
+    ] {
+        let said = said(&there);
+        assert!(said.contains(words), "{said}");
+        assert_eq!(said.contains("not a hushdb"), words.contains("not a hushdb"), "{said}");
+    }
+    fs::remove_dir(place.table().join(HEADER_FILE)).unwrap();
+    let long = fs::File::create(place.table().join(HEADER_FILE)).unwrap();
+    long.set_len(MAX_HEADER_BYTES + 1).unwrap();
+    assert!(said(&place.table()).contains("bytes is no header"));
 }
 
 #[test]
@@ -317,6 +330,11 @@ fn an_epoch_that_is_kept_is_whole_and_the_newest_stay() {
             .map(|epoch| Snapshot::open(&epoch.path, Verify::Full).unwrap().header().descriptor.epoch[0])
             .collect()
     };
+    assert!(epochs().is_empty());
+    let folder = place.0.path().join(".table.epochs");
+    fs::write(&folder, "no folder").unwrap();
+    assert!(kept_epochs(&place.table()).is_err());
+    fs::remove_file(&folder).unwrap();
     for (content, most, kept) in
         [(1, 2, vec![1]), (2, 2, vec![1, 2]), (1, 2, vec![2, 1]), (3, 2, vec![1, 3]), (4, 1, vec![4])]
     {

@@ -127,6 +127,8 @@ fn done(
 ) -> Result<Option<[u8; 32]>, String> {
     let request = Request::of(&task.request).map_err(said)?;
     let table = request.table().clone();
+    // The server may have stopped when the task was done and not yet ended: what it removes may be gone.
+    let is_again = task.attempts > 1;
     match request {
         Request::Build { input, options, .. } => {
             build(tasks, &table, task.id, (&input, &options), cancel, progress)
@@ -153,8 +155,8 @@ fn done(
         }),
         Request::Load { url: Some(url), .. } => fetch(tasks, &table, task.id, &url, progress),
         Request::Load { epoch, url: None, .. } => load(tasks, &table, epoch.as_deref(), progress),
-        Request::Unload { .. } => unload(tasks, &table),
-        Request::Delete { epoch, .. } => delete(tasks, &table, epoch.as_deref()),
+        Request::Unload { .. } => unload(tasks, &table, is_again),
+        Request::Delete { epoch, .. } => delete(tasks, &table, epoch.as_deref(), is_again),
     }
 }
 
@@ -168,11 +170,11 @@ fn build(
     progress: &dyn Progress,
 ) -> Result<Option<[u8; 32]>, String> {
     let out = tasks.kept.place(table, id).map_err(said)?;
-    let places = places(tasks, input).map_err(said)?;
-    let mut request = frontend(tasks).build(options, &places, &out)?;
-    request.input = allowed(tasks, request.input).map_err(said)?;
     // The server may have stopped when the table was built and not yet served.
     if Snapshot::open(&out, Verify::Header).is_err() {
+        let places = places(tasks, input).map_err(said)?;
+        let mut request = frontend(tasks).build(options, &places, &out)?;
+        request.input = allowed(tasks, request.input).map_err(said)?;
         let job = Job::open(request, cancel).map_err(said)?;
         let partial = job.partial_dir().to_owned();
         job.run(&backends(tasks)?, progress).map_err(|error| {
@@ -220,22 +222,33 @@ fn load(
 }
 
 /// Stops serving a table, and keeps it.
-fn unload(tasks: &Tasks, table: &Name) -> Result<Option<[u8; 32]>, String> {
+fn unload(tasks: &Tasks, table: &Name, is_again: bool) -> Result<Option<[u8; 32]>, String> {
     if tasks.kept.has(table) {
         tasks.kept.set_current(table, None).map_err(said)?;
     }
-    match tasks.folders.remove(table) {
+    match tasks.folders.remove(table) || is_again {
         true => Ok(None),
         false => Err(format!("the table {table} is not served")),
     }
 }
 
 /// Removes a table that tasks have built, or an epoch of it that is not served.
-fn delete(tasks: &Tasks, table: &Name, epoch: Option<&str>) -> Result<Option<[u8; 32]>, String> {
+fn delete(
+    tasks: &Tasks,
+    table: &Name,
+    epoch: Option<&str>,
+    is_again: bool,
+) -> Result<Option<[u8; 32]>, String> {
     if !tasks.kept.has(table) {
+        if is_again {
+            return Ok(None);
+        }
         return Err(format!("the server keeps no table {table}: only what tasks have built is deleted"));
     }
-    let build = epoch.map(|epoch| tasks.kept.find(table, Some(epoch))).transpose().map_err(said)?;
+    let build = match epoch.map(|epoch| tasks.kept.find(table, Some(epoch))).transpose() {
+        Err(_) if is_again => return Ok(None),
+        found => found.map_err(said)?,
+    };
     if build.is_some() && build == tasks.kept.current(table) {
         return Err("that epoch is served: load another one first, or delete the whole table".into());
     }

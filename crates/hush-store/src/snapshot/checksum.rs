@@ -99,3 +99,30 @@ pub(super) fn verify_chunks(path: &Path, bytes: &[u8], expected: &[[u8; 32]]) ->
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+    use super::*;
+
+    #[test]
+    fn the_first_fault_is_told_even_if_it_is_found_later() {
+        let has_failed = AtomicBool::new(false);
+        let outcome = in_parallel(vec!["first", "second"], |item, _| {
+            while item == "first" && !has_failed.load(SeqCst) {
+                thread::yield_now();
+            }
+            has_failed.store(true, SeqCst);
+            Err(SnapshotError::Exists(item.into()))
+        });
+        assert!(matches!(outcome, Err(SnapshotError::Exists(item)) if item == Path::new("first")));
+        assert!(in_parallel(Vec::<()>::new(), |(), _| Err(SnapshotError::Exists("".into()))).is_ok());
+    }
+
+    #[test]
+    fn a_buffer_has_the_length_that_is_asked_for() {
+        let mut buffer = Buffer::default();
+        assert_eq!([3, 5, 2, 0].map(|length| buffer.of(length).len()), [3, 5, 2, 0]);
+    }
+}
