@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hush_protocol::{
-    Remedy,
+    Code, Remedy,
     descriptor::Descriptor,
     wire::{self, QueryRequest, ResponseShape},
 };
@@ -334,8 +334,13 @@ impl Session {
             return Ok(());
         }
         match self.upload_keys(link).await {
-            // The server has no table that uses such keys. If the table was replaced, the server says so at the look-up.
-            Err(error) if error.code().remedy() == Remedy::FetchDescriptor => Ok(()),
+            // The server has no table that uses such keys, or none with keys of this length. If the table was replaced or has
+            // failed, the server says so at the look-up.
+            Err(error)
+                if error.code().remedy() == Remedy::FetchDescriptor || error.code() == Code::TooLarge =>
+            {
+                Ok(())
+            }
             outcome => outcome,
         }
     }

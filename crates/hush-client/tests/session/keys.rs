@@ -159,20 +159,23 @@ fn every_route_has_its_own_keys() {
 
 #[test]
 fn keys_that_no_table_needs_any_more_are_no_error() {
-    let mut sample = RingSample::new(1);
-    let mut driver = Driver::new(move |request| {
-        if request.path.contains(KEYS) {
-            return Reply::problem(404, "not_found", "no table here needs them");
-        }
-        if request.path.ends_with(QUERY) {
-            let key_id = QueryRequest::decode(request.body.as_slice()).unwrap().queries[0].key_id.to_vec();
-            assert_eq!(key_id.len(), wire::KEY_ID_BYTES);
-            return Reply::problem(410, "epoch_gone", "gone");
-        }
-        sample.reply(request)
-    });
-    let error = look_up(&mut driver, &[0]).unwrap_err();
-    assert!(error.to_string().contains("gone (epoch_gone"), "what the look-up is told counts: {error}");
+    for (status, code) in [(404, "not_found"), (400, "key_preset"), (413, "too_large")] {
+        let mut sample = RingSample::new(1);
+        let mut driver = Driver::new(move |request| {
+            if request.path.contains(KEYS) {
+                return Reply::problem(status, code, "no table here needs them");
+            }
+            if request.path.ends_with(QUERY) {
+                let key_id =
+                    QueryRequest::decode(request.body.as_slice()).unwrap().queries[0].key_id.to_vec();
+                assert_eq!(key_id.len(), wire::KEY_ID_BYTES);
+                return Reply::problem(410, "epoch_gone", "gone");
+            }
+            sample.reply(request)
+        });
+        let error = look_up(&mut driver, &[0]).unwrap_err();
+        assert!(error.to_string().contains("gone (epoch_gone"), "what the look-up is told counts: {error}");
+    }
 }
 
 #[test]
@@ -218,10 +221,18 @@ fn only_missing_keys_are_uploaded_again() {
         assert_eq!(order(&driver), ["keys", "query"]);
     }
     let mut driver =
-        server(|request| request.path.contains(KEYS).then(|| Reply::problem(413, "too_large", "")));
+        server(|request| request.path.contains(KEYS).then(|| Reply::problem(400, "invalid_request", "")));
+    let error = look_up(&mut driver, &[0]).unwrap_err();
+    assert_eq!(error.code(), Code::InvalidRequest, "{error}");
+    assert!(driver.asked(QUERY).is_empty());
+    // Keys that are too long for the tables that are here, or for a server that has room for no keys of this length.
+    let mut driver = server(|request| match request.path.contains(KEYS) {
+        true => Some(Reply::problem(413, "too_large", "")),
+        false => request.path.ends_with(QUERY).then(lacking),
+    });
     let error = look_up(&mut driver, &[0]).unwrap_err();
     assert_eq!(error.code(), Code::TooLarge, "{error}");
-    assert!(driver.asked(QUERY).is_empty());
+    assert_eq!(order(&driver), ["keys", "query", "keys"]);
 }
 
 #[test]
