@@ -315,10 +315,14 @@ impl Session {
             Err(error) if error.code().remedy() == Remedy::UploadKeys => {}
             outcome => return outcome,
         }
-        self.upload_keys(link).await?;
+        let refused = match self.upload_keys(link).await {
+            Err(error) if is_of_no_table(&error) => Some(error),
+            uploaded => uploaded.map(|()| None)?,
+        };
         let outcome = self.exchange(link, batch).await;
-        outcome.map_err(|error| {
-            if error.code().remedy() == Remedy::UploadKeys { SessionError::KeysNotKept } else { error }
+        outcome.map_err(|error| match error.code().remedy() {
+            Remedy::UploadKeys => refused.unwrap_or(SessionError::KeysNotKept),
+            _ => error,
         })
     }
 
@@ -334,13 +338,7 @@ impl Session {
             return Ok(());
         }
         match self.upload_keys(link).await {
-            // The server has no table that uses such keys, or none with keys of this length. If the table was replaced or has
-            // failed, the server says so at the look-up.
-            Err(error)
-                if error.code().remedy() == Remedy::FetchDescriptor || error.code() == Code::TooLarge =>
-            {
-                Ok(())
-            }
+            Err(error) if is_of_no_table(&error) => Ok(()),
             outcome => outcome,
         }
     }
@@ -487,6 +485,12 @@ fn encrypt_request(
         queries,
     };
     Ok((request.encode_to_vec(), pending))
+}
+
+/// Returns whether uploaded keys were refused because no table of the server uses such keys, or keys of this length. If the table
+/// was replaced or has failed, the server says so at the look-up.
+fn is_of_no_table(error: &SessionError) -> bool {
+    error.code().remedy() == Remedy::FetchDescriptor || error.code() == Code::TooLarge
 }
 
 #[cfg(test)]
