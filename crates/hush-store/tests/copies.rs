@@ -256,14 +256,15 @@ fn records_are_kept_in_order_and_checked() {
 fn a_header_lists_each_file_once_with_all_its_checksums() {
     let place = Place::new(7);
     let whole = place.header();
-    let parsed = |change: fn(&mut Header)| {
+    type Change = fn(&mut Header);
+    let parsed = |change: Change| {
         let mut header = whole.clone();
         change(&mut header);
         Header::parse(header.to_text().as_bytes(), Path::new("header.json"))
             .map_err(|error| error.to_string())
     };
     assert_eq!(parsed(|_| ()).unwrap().files, whole.files);
-    let wrong: [(fn(&mut Header), &str); 5] = [
+    let wrong: [(Change, &str); 5] = [
         (|header| header.files.push(header.files[0].clone()), "or twice"),
         (|header| header.files[0].name = HEADER_FILE.parse().unwrap(), "as a file of its own"),
         (|header| header.files[0].chunk_bytes -= 1, "do not fit its length"),
