@@ -349,6 +349,8 @@ fn files_in_memory_are_read_and_checked_at_once_and_stay() {
         }
         other => panic!("{other:?}"),
     }
+    let part = [2 * CHUNK_BYTES + 7..2 * CHUNK_BYTES + 9];
+    assert!(resident(&target, &part, Checksums::Compare).is_err(), "a chunk is checked as a whole");
     // A part is read without the chunk that is damaged.
     assert!(resident(&target, &[0..9], Checksums::Compare).is_ok());
     // Content that was not checked is nobody's who wants it checked.

@@ -134,15 +134,15 @@ fn epochs_a_second_leave_no_memory_behind() {
         after.push(resident_pages());
     }
     assert!(found > 0);
-    // The first hours fill what is kept.
-    let most = |some: &[u64]| some.iter().copied().max().unwrap_or(0);
+    // The allocator keeps much of what is free after some hours, and gives it back after others: what never goes is left behind.
+    let least = |some: &[u64]| some.iter().copied().min().unwrap_or(0);
     let (first, last) = after.split_at(hours / 2);
     println!(
-        "{hours} hours: {found} look-ups found all; at most {} and {} pages of memory",
-        most(first),
-        most(last)
+        "{hours} hours: {found} look-ups found all; at least {} and {} pages of memory",
+        least(first),
+        least(last)
     );
-    assert!(hours < LONG || most(last) * 20 <= most(first) * 21, "memory grows: {after:?}");
+    assert!(hours < LONG || least(last) * 4 <= least(first) * 5, "memory grows: {after:?}");
 }
 
 /// Returns how many pages of memory this process has.
