@@ -1,4 +1,5 @@
-"""Tests of kills at any moment: a command is killed at random moments, and leaves a whole epoch, what was told, and what goes on.
+"""Tests of kills: commands are killed at random moments. After each kill the table is a whole epoch and has what was acknowledged, and the
+next command succeeds.
 
 HUSHDB_KILLS is the number of kills of each command."""
 
@@ -25,8 +26,9 @@ class Kills(KeyedTest):
         super().setUp()
         self.rng = random.Random(KILLS)
         self.table = self.dir / "table"
-        # What each key has, for all that is known, and what it may have instead.
+        # The last value that each key certainly had.
         self.records = {f"k{i}": f"the first value {i}" for i in range(COUNT)}
+        # All values that a key may have now, for the keys of changes of which it is not known whether they were made.
         self.maybe = {}
 
     def made(self, *args, records=None, name="records.jsonl"):
@@ -39,21 +41,22 @@ class Kills(KeyedTest):
         return result.stdout
 
     def starts(self, *command, **kwargs):
-        return subprocess.Popen([BINARY, *map(str, command)], text=True, **{"env": self.env, "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, **kwargs})
+        kwargs = {"env": self.env, "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, **kwargs}
+        return subprocess.Popen([BINARY, *map(str, command)], text=True, **kwargs)
 
     def whole_epoch(self, table):
         """Checks every byte of a table, and returns its epoch."""
         return json.loads(self.runs("inspect", table, "--json", "--verify", "full"))["epoch"]
 
     def change(self, count=3):
-        """Returns changes of some random keys; whether they are made is not known yet."""
+        """Returns new values of some random keys. It is not known yet whether they will be there."""
         changed = {self.rng.choice(list(self.records)): f"value {self.rng.randrange(10**6)}" for _ in range(count)}
         for key, value in changed.items():
             self.maybe.setdefault(key, {self.records[key]}).add(value)
         return changed
 
     def is_made(self, changed):
-        """Takes changes for made, each after the others that may be."""
+        """Notes that keys have these values, whatever they had before."""
         self.records |= changed
         for key in changed:
             self.maybe.pop(key, None)
@@ -166,8 +169,13 @@ class Kills(KeyedTest):
         def follow():
             nonlocal changed
             changed = [self.change(1) for _ in range(self.rng.randrange(1, 60))]
+            for each in self.rng.sample(changed, len(changed) // 5):
+                key, = each
+                each[key] = None
+                self.maybe[key].add(None)
+            ops = [{"op": "put", "k": k, "v": v} if v else {"op": "delete", "k": k} for each in changed for k, v in each.items()]
             lines = self.dir / "stream.jsonl"
-            lines.write_text("".join(json.dumps({"op": "put", "k": k, "v": v}) + "\n" for each in changed for k, v in each.items()))
+            lines.write_text("".join(json.dumps(op) + "\n" for op in ops))
             with open(lines) as stream:
                 return self.starts("apply", self.table, "--follow", "-", "--key", "k", "--every", "5ms", "--most", 8,
                                    stdin=stream, stdout=subprocess.PIPE)
@@ -177,7 +185,7 @@ class Kills(KeyedTest):
             told = [json.loads(line) for line in said[0].splitlines() if line.endswith("}")]
             lines = told[-1]["lines"] if told else 0
             self.assertTrue(lines == len(changed) or not is_done, said)
-            # What was told is there: later lines may be as well.
+            # The lines that were told are in place. Each later line may be in place as well.
             for each in changed[:lines]:
                 for key, value in each.items():
                     later = {one[key] for one in changed[lines:] if key in one}
