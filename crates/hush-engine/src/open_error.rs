@@ -71,6 +71,7 @@ impl OpenError {
                 | SnapshotError::Busy(_)
                 | SnapshotError::NotOurs { .. }
                 | SnapshotError::NotRegular { .. }
+                | SnapshotError::InStore { .. }
                 | SnapshotError::Cancelled(_) => "its files cannot be read",
             },
             Self::Protocol(_) => "its parameters are none that this server has",

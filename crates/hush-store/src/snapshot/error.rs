@@ -43,6 +43,11 @@ pub enum SnapshotError {
     NotRegular { path: PathBuf },
     #[error("{path} is damaged: {reason}: build the snapshot again, or restore it from a copy", path = path.display())]
     Header { path: PathBuf, reason: String },
+    #[error(
+        "{path} is of a table as an object store has it, where files have other names: serve the table from its URL",
+        path = path.display()
+    )]
+    InStore { path: PathBuf },
     #[error("{path} has format version {actual}, this program reads {expected}: build it again with this version", path = path.display())]
     Version { path: PathBuf, expected: u32, actual: u64 },
     #[error("{path} is damaged: {actual} bytes, expected {expected}: build the snapshot again, or restore it from a copy", path = path.display())]

@@ -151,8 +151,7 @@ impl Header {
         if header.objects.is_empty() {
             return Ok(header);
         }
-        let reason = "an object store has it under other names: serve the table from its URL".into();
-        Err(SnapshotError::Header { path, reason })
+        Err(SnapshotError::InStore { path })
     }
 
     /// Parses the content of `header.json`. `path` is used in messages only.
