@@ -59,8 +59,9 @@ impl Pool {
         self.device
     }
 
-    /// Returns the address and the size of a block of at least `bytes` bytes. One lock is held from the first attempt to allocate
-    /// to the second attempt. So if two threads find no memory, the second thread sees all memory that the first thread freed.
+    /// Returns the address and the size of a block of at least `bytes` bytes. One lock is held while kept
+    /// memory is freed, and from the first attempt to allocate to the second attempt. So if two threads find no memory, the second
+    /// thread sees all memory that the first thread freed.
     pub(in crate::device) fn take(&self, bytes: usize) -> Result<(u64, usize), CudaError> {
         let size = if self.runtime.is_pooled() { block_bytes(bytes) } else { bytes };
         let mut kept = self.kept();
@@ -68,11 +69,8 @@ impl Pool {
             return Ok((address, size));
         }
         if kept.bytes > self.cap {
-            // The kept blocks have sizes that were not needed lately. The lock is released, because freeing waits for the device.
-            let unused = std::mem::take(&mut *kept);
-            drop(kept);
-            self.free(unused);
-            kept = self.kept();
+            // The kept blocks have sizes that were not needed lately.
+            self.give_up(&mut kept);
         }
         let allocate = || self.runtime.allocate(size);
         let address = match allocate() {
@@ -101,7 +99,8 @@ impl Pool {
     }
 
     /// Takes a block back. This does not wait for the device, because buffers are dropped in code that must not wait. This waits
-    /// only while another thread gives memory back to the driver, because memory is short or a table is loaded or unloaded.
+    /// only while another thread gives memory back to the driver, because memory is short, much is kept, or a table is loaded or
+    /// unloaded.
     pub(in crate::device) fn give_back(&self, address: u64, size: usize) {
         if !self.runtime.is_pooled() {
             return self.runtime.free(address);
@@ -119,17 +118,14 @@ impl Pool {
         self.give_up(&mut self.kept());
     }
 
+    /// Gives all unused blocks back to the driver once the device has done all queued work.
     fn give_up(&self, kept: &mut Kept) {
         if kept.bytes > 0 {
-            self.free(std::mem::take(kept));
+            // A device that fails has no queued work left, and the next call on it returns an error.
+            let _ = self.runtime.synchronize();
+            let unused = std::mem::take(kept).blocks;
+            unused.into_values().flatten().for_each(|address| self.runtime.free(address));
         }
-    }
-
-    /// Gives blocks back to the driver once the device has done all queued work.
-    fn free(&self, blocks: Kept) {
-        // A device that fails has no queued work left, and the next call on it returns an error.
-        let _ = self.runtime.synchronize();
-        blocks.blocks.into_values().flatten().for_each(|address| self.runtime.free(address));
     }
 
     /// Returns an upper bound on the bytes of `buffers` buffers of `bytes` bytes in total, apart from the rounding to whole

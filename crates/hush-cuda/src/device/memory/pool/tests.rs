@@ -82,17 +82,17 @@ fn what_is_kept_goes_when_memory_is_short() {
 /// Checks two threads that need more memory than is free: the second thread gets kept memory that the first thread freed.
 #[test]
 fn two_threads_may_be_short_of_memory_at_once() {
-    for _ in 0..50 {
+    // A quarter of the memory is kept in many blocks, or more than a quarter.
+    for kept in [256 * KIB, 384 * KIB].repeat(50) {
         let pool = pool(true);
-        // 128 KiB are free, too little for one thread. Together with 256 KiB that are kept in many blocks, this is just enough for
-        // both threads.
-        pool.take(640 * KIB).unwrap();
-        let blocks: Vec<_> = (0..1024).map(|_| pool.take(256).unwrap()).collect();
+        // 128 KiB are free, too little for one thread. Together with what is kept, this is just enough for both threads.
+        pool.take(MEMORY - 128 * KIB - kept).unwrap();
+        let blocks: Vec<_> = (0..kept / 256).map(|_| pool.take(256).unwrap()).collect();
         blocks.into_iter().for_each(|(address, size)| pool.give_back(address, size));
         let both = Barrier::new(2);
         let take = || {
             both.wait();
-            pool.take(192 * KIB).map(drop)
+            pool.take((128 * KIB + kept) / 2).map(drop)
         };
         let outcomes = thread::scope(|scope| {
             [scope.spawn(take), scope.spawn(take)].map(|one| one.join().expect("no panic"))
