@@ -1,6 +1,7 @@
 """Tests of tables that are served from an object store: local copies are kept and checked."""
 
 import json
+import os
 import pathlib
 import random
 import re
@@ -135,7 +136,7 @@ class FromElsewhere(HushTest):
                 pass
             # A damaged copy is fetched again.
             (folder,) = self.cache.iterdir()
-            database = folder / "db.bin"
+            database, stored = folder / "db.bin", next(there.glob("db.bin.*"))
             content = bytearray(database.read_bytes())
             content[5 << 20] ^= 1
             database.unlink()
@@ -143,13 +144,65 @@ class FromElsewhere(HushTest):
             with self.copy(s3) as (url, _):
                 self.check(url)
                 self.assertRegex(self.log(), r"db\.bin is damaged: the checksum of bytes 4194304 to \d+ differs.*: it is fetched again")
-                self.assertEqual(database.read_bytes(), (there / "db.bin").read_bytes())
+                self.assertEqual(database.read_bytes(), stored.read_bytes())
             # A table that is damaged in the store is not served.
-            (there / "db.bin").write_bytes(content)
-            line = self.fails("serve", "s3://bucket/tables/people", "--cache", self.dir / "other", "--listen", "127.0.0.1:0",
-                              env={**self.env, **s3.env()})
-            self.assertIn("s3://bucket/tables/people/db.bin: the checksum of bytes 4194304 to ", line)
-            self.assertIn("put it there again", line)
+            env = {**self.env, **s3.env()}
+            fetch = ("serve", "s3://bucket/tables/people", "--cache", self.cache, "--listen", "127.0.0.1:0")
+
+            def push(*args):
+                return self.hushdb("push", self.table, "s3://bucket/tables/people", *args, env=env).stderr
+
+            for damage, said, sends in [
+                (lambda: stored.write_bytes(content), ": the checksum of bytes 4194304 to ", ["--resend"]),
+                (lambda: stored.write_bytes(content[:-1]), "the table is not whole there", []),
+                (stored.unlink, "the table is not whole there", []),
+            ]:
+                damage()
+                shutil.rmtree(self.cache, ignore_errors=True)
+                line = self.fails(*fetch, env=env)
+                self.assertIn(f"s3://bucket/tables/people/{stored.name}"[:-17], line)
+                self.assertIn(said, line)
+                self.assertIn("put all of it there again", line)
+                self.assertNotRegex(push(*sends), r"(^|\s)0 B to put there")
+                with self.copy(s3) as (url, _):
+                    self.check(url)
+            # Nothing is put over what is no table.
+            (there / "header.json").write_text("{}")
+            self.assertRegex(self.fails("push", self.table, "s3://bucket/tables/people", env=env),
+                             "people/header.json: no table can be put there: .*; remove that object")
+
+    def test_pushes_at_the_same_time_and_what_they_leave(self):
+        others = []
+        for number in range(2):
+            others.append(self.dir / f"other{number}")
+            shutil.copytree(self.table, others[-1])
+            changes = self.csv([("key 0", f"new {number}")], "k,v", "changes.csv")
+            self.assertEqual(self.hushdb("apply", others[-1], changes, "--key", "k").returncode, 0)
+            self.assertEqual(self.hushdb("compact", others[-1]).returncode, 0)
+        with S3(self.dir / "s3") as s3:
+            env, place = {**self.env, **s3.env()}, "s3://bucket/tables/people"
+            there = s3.bucket / "tables/people"
+            self.push(s3)
+            for _ in range(4):
+                pushes = [subprocess.Popen([BINARY, "push", table, place], env=env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+                          for table in others]
+                self.assertEqual([push.wait() for push in pushes], [0, 0])
+                with self.copy(s3) as (url, _):
+                    self.check(url, ROWS[1])
+                shutil.rmtree(self.cache)
+                self.push(s3)
+            objects = set(there.iterdir())
+            (there / "notes.txt").touch()
+            for file in there.iterdir():
+                os.utime(file, (0, 0))
+            # The table, the one before and what is of no table stay.
+            self.assertEqual(self.hushdb("push", others[0], place, env=env).returncode, 0)
+            self.push(s3)
+            left = {path.name for path in there.iterdir()}
+            self.assertLess(left, {path.name for path in objects} | {"notes.txt"})
+            for table in [others[0], self.table]:
+                self.assertNotIn("MiB to put", self.hushdb("push", table, place, env=env).stderr)
+            self.assertIn("notes.txt", left)
 
     def test_a_web_server(self):
         files = {f"/t/{file.name}": file.read_bytes() for file in self.table.iterdir()}
@@ -182,7 +235,7 @@ class FromElsewhere(HushTest):
                 (("serve", "s3://bucket/nothing"), "s3://bucket/nothing/header.json: .*check the name"),
                 (("serve", "postgres://host/db"), "no table is fetched from there: name one at s3://"),
                 (("push", self.table, self.dir / "x"), "name a URL"),
-                (("push", self.table, "https://127.0.0.1:1/t"), "127.0.0.1:1/t/header.json"),
+                (("push", self.table, "https://127.0.0.1:1/t"), "a web server takes no tables"),
                 (("push", self.dir / "none", "s3://bucket/x"), "is not a hushdb snapshot"),
             ]:
                 self.assertRegex(self.fails(*args, *(("--listen", "127.0.0.1:0") if args[0] == "serve" else ()), env=env), said)

@@ -1,11 +1,7 @@
 //! Compares the footprint that a backend states of each step with the memory that the step allocates. On the CPU an allocator
 //! counts, on the device the emulator. There is one test, so that nothing else allocates meanwhile.
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    error::Error,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
-};
+use std::error::Error;
 
 use hush_build::planner::operands::{random_db, random_symbols};
 use hush_cpu::Cpu;
@@ -29,31 +25,10 @@ use hush_ops::{
     tiling::Tiling,
 };
 use hush_protocol::{Protocol, any_page::Slots, facts::DbForm};
-
-/// The system's allocator, with the bytes that are allocated and their peak.
-struct Counting;
-
-static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+use peak_alloc::PeakAlloc;
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
-
-// SAFETY: every call goes to the system's allocator as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let before = ALLOCATED.fetch_add(layout.size(), Relaxed);
-        PEAK.fetch_max(before + layout.size(), Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
-        ALLOCATED.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(address, layout) }
-    }
-}
+static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 /// Bytes that lists of a step's work may take beside its operands: for the step, and for each query.
 const BOOKKEEPING: [usize; 2] = [8 << 10, 2 << 10];
@@ -62,10 +37,10 @@ const LISTS_SHARE: usize = 16;
 
 /// Returns the most bytes that `run` had allocated at once.
 fn peak_of<T>(run: impl FnOnce() -> T) -> usize {
-    let before = ALLOCATED.load(Relaxed);
-    PEAK.store(before, Relaxed);
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
     run();
-    PEAK.load(Relaxed) - before
+    ALLOCATOR.peak_usage() - before
 }
 
 /// Returns the least of what `runs` runs take. The first runs of a thread make workspaces and tables that stay.

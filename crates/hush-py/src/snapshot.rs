@@ -55,18 +55,19 @@ pub(crate) fn inspect(
 
 /// Puts a table in an object store. Returns its epoch, and where it is.
 #[pyfunction]
-#[pyo3(signature = (path, url, on_progress=None, cancel=None))]
+#[pyo3(signature = (path, url, resend, on_progress=None, cancel=None))]
 pub(crate) fn push(
     py: Python<'_>,
     path: PathBuf,
     url: PathBuf,
+    resend: bool,
     on_progress: Option<Py<PyAny>>,
     cancel: Option<&Bound<'_, Cancel>>,
 ) -> PyResult<(String, String)> {
     let cancel = Cancel::of(cancel);
     let told = Told::new(on_progress, &cancel);
     let push = move || {
-        let pushed = embed::push(&path, &url, &told).map_err(|error| error.to_string());
+        let pushed = embed::push(&path, &url, resend, &told).map_err(|error| error.to_string());
         told.finish();
         pushed
     };

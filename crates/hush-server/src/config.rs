@@ -1,6 +1,11 @@
 //! Every limit and timeout of the server, in one struct.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use hush_protocol::wire;
 
@@ -46,8 +51,10 @@ pub struct ServerConfig {
     /// The file that keeps the evaluation keys of clients. `None` keeps them in memory, until the server stops. Each server needs
     /// its own file.
     pub keys_path: Option<PathBuf>,
-    /// The time after which unused keys expire.
+    /// The time after which unused keys expire, by `key_clock`.
     pub key_lifetime: Duration,
+    /// The clock that says when keys were used.
+    pub key_clock: Clock,
     /// The most bytes of keys. Keys that were used longest ago are evicted first. The file takes up to a quarter more on disk.
     pub max_key_bytes: u64,
     /// The most keys that are ready in memory, the keys of waiting queries included. If waiting queries hold all of them, other
@@ -58,6 +65,34 @@ pub struct ServerConfig {
     pub throttle: Option<Throttle>,
     /// Whether the server is ready only while no table has failed. Otherwise it is ready while one table answers.
     pub require_tables: bool,
+}
+
+/// A source of dates: the system's clock, or one that a test moves.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+
+impl Clock {
+    /// Creates a clock of which `date` is the date.
+    pub fn new(date: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        Self(Arc::new(date))
+    }
+
+    /// Returns the date.
+    pub(crate) fn date(&self) -> SystemTime {
+        self.0()
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new(SystemTime::now)
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
 }
 
 /// A token bucket for each client: an IPv4 address, or a /64 of IPv6. Behind a proxy all clients have one address, so there the
@@ -89,6 +124,7 @@ impl Default for ServerConfig {
             drain_timeout: Duration::from_secs(30),
             keys_path: None,
             key_lifetime: Duration::from_secs(30 * 24 * 3600),
+            key_clock: Clock::default(),
             max_key_bytes: 4 << 30,
             open_keys: 256,
             throttle: None,

@@ -53,7 +53,7 @@ pub use access::{
     gateway::{Gateway, GatewayError, GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys},
     tokens::{Scope, Token, TokenError, Tokens, read_tokens, text_of_tokens},
 };
-pub use config::{ServerConfig, Throttle};
+pub use config::{Clock, ServerConfig, Throttle};
 pub use connections::tls::{Tls, TlsError, TlsFiles};
 pub use error::ServerError;
 pub use metrics::list::{METRICS, Metric, MetricKind};

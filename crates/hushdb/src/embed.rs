@@ -27,14 +27,9 @@ use crate::commands::{
 };
 pub use crate::commands::{
     plan::{Planned, command_line},
+    push::push,
     serve::tables_cache,
 };
-
-/// Uploads the table in the folder `dir` to a URL of an object store. Returns its epoch, and the URL without its secrets. Fails if
-/// there is no table, the URL is not that of an object store, or the store cannot be used.
-pub fn push(dir: &Path, to: &Path, progress: &dyn Progress) -> Result<(String, String), Box<dyn Error>> {
-    crate::commands::push::push(dir, to, progress)
-}
 
 /// The placeholder for an input that the caller passes separately.
 const GIVEN: &str = "-";

@@ -91,7 +91,7 @@ impl Mirror {
                 Ok(Some(bytes.len() as u64))
             }
             Ok((piece, Err(refused))) => {
-                Err(refused_at(&path_of(piece), refused.so_far(self.came, Some(self.missing()))))
+                Err(refused_at(&path_of(piece), refused.of_table().so_far(self.came, Some(self.missing()))))
             }
             Err(RecvTimeoutError::Timeout) => Ok(Some(0)),
             Err(RecvTimeoutError::Disconnected) => {

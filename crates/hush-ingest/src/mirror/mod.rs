@@ -10,6 +10,6 @@ mod remote_table;
 mod sparse;
 
 pub use copy::Mirror;
-pub use push::PushPlan;
+pub use push::{LeftObjects, PushPlan};
 pub use remote_table::{MirrorError, RemoteTable};
 pub use sparse::SparseCopy;

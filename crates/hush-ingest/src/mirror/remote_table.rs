@@ -26,11 +26,13 @@ pub enum MirrorError {
     #[error("{}: {message}; {advice}", path.display())]
     Refused { path: PathBuf, message: String, advice: &'static str },
     #[error(
-        "{}: the checksum of bytes {} to {} differs: it is damaged there, or another table is being put in its place: put it there \
-         again, its header last",
+        "{}: the checksum of bytes {} to {} differs: it is damaged there, or another table is being put in its place: put all of \
+         it there again, its header last",
         path.display(), range.start, range.end
     )]
     Differs { path: PathBuf, range: Range<u64> },
+    #[error("{}: no table can be put there: {reason}; remove that object, or choose another URL", path.display())]
+    Occupied { path: PathBuf, reason: String },
     /// A fault of the copy, or of the table that is pushed.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),

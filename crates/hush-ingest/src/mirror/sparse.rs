@@ -69,7 +69,7 @@ impl SparseCopy {
             // This scope owns the receiver: when it ends early, the downloading thread ends too.
             let receiver = receiver;
             while let Ok((piece, fetched)) = receiver.recv() {
-                let bytes = fetched.map_err(|refused| self.table.refused(name, refused))?;
+                let bytes = fetched.map_err(|refused| self.table.refused(name, refused.of_table()))?;
                 check(&self.table.shown().join(name), entry, piece, &bytes)?;
                 missing.put(piece, &bytes)?;
             }

@@ -13,7 +13,7 @@ mod refused;
 mod settings;
 mod url;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::BoxStream};
@@ -30,6 +30,14 @@ pub(crate) use url::Scheme;
 
 /// The longest time that a server may be silent.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
+
+/// An object in a folder of a store.
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    /// The time at which it was put there, by the clock of the store.
+    pub(crate) modified: SystemTime,
+}
 
 /// The response to a request.
 pub(crate) struct Part {

@@ -4,7 +4,7 @@ use std::{convert::Infallible, ops::Range};
 
 use hush_store::cancel::Cancelled;
 
-use super::{Part, Refused, RemoteUrl, Scheme};
+use super::{Listed, Part, Refused, RemoteUrl, Scheme};
 
 /// The policy of a program that fetches nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +51,14 @@ impl Remote {
         _end: Option<u64>,
         _version: Option<String>,
     ) -> Result<Part, Refused> {
+        match self.0 {}
+    }
+
+    pub(crate) async fn list(&self) -> Result<Vec<Listed>, Refused> {
+        match self.0 {}
+    }
+
+    pub(crate) async fn remove(&self) -> Result<(), Refused> {
         match self.0 {}
     }
 

@@ -5,9 +5,9 @@ use std::{env, error::Error, ops::Range, sync::Arc, time::Instant};
 use futures_util::{StreamExt, TryStreamExt};
 use hush_store::cancel::Cancelled;
 use object_store::{
-    GetOptions, GetRange, ObjectStore, ObjectStoreExt, ObjectStoreScheme, PutPayload, RetryConfig,
-    WriteMultipart, aws::AmazonS3Builder, azure::MicrosoftAzureBuilder, gcp::GoogleCloudStorageBuilder,
-    path::Path,
+    GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, ObjectStoreScheme, PutPayload,
+    RetryConfig, WriteMultipart, aws::AmazonS3Builder, azure::MicrosoftAzureBuilder,
+    gcp::GoogleCloudStorageBuilder, path::Path,
 };
 use reqwest::{
     Client, Response, StatusCode,
@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 
 pub use super::policy::SourcePolicy;
 use super::{
-    AUTHORITY_AS_SERVER, Part, Patience, Refused, RemoteUrl, SILENCE, SILENT, Scheme, TOO_SOON,
+    AUTHORITY_AS_SERVER, Listed, Part, Patience, Refused, RemoteUrl, SILENCE, SILENT, Scheme, TOO_SOON,
     policy::forbidden,
     refused::{NAME, chain},
     settings::settings,
@@ -35,12 +35,13 @@ const CREDENTIALS: &str = "check the credentials in the environment, and what th
 const NO_CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for what is public \
     (GOOGLE_SERVICE_ACCOUNT for gs://, AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY for az://)";
 /// Words in the errors of the libraries that retrying cannot mend, and what to do.
-const FOR_GOOD: [(&str, &str); 7] = [
+const FOR_GOOD: [(&str, &str); 8] = [
     ("InvalidContentType", "it speaks http, not https: check how the URL, or AWS_ENDPOINT_URL, begins"),
     ("UnknownIssuer", "this system trusts nobody who signed its certificate: install that of its authority"),
     ("invalid peer certificate", "its operator must give it a certificate that is valid for its name"),
     ("too many redirects", "check the URL"),
     ("ExpiredToken", CREDENTIALS),
+    ("403 Forbidden", CREDENTIALS),
     ("without LOCATION", "set AWS_REGION to the region of the bucket"),
     ("builder error", "correct the URL"),
 ];
@@ -213,17 +214,30 @@ impl Remote {
         }
     }
 
+    /// Lists the objects of this folder, without those of folders in it. Refuses a web server.
+    pub(crate) async fn list(&self) -> Result<Vec<Listed>, Refused> {
+        let Self::Store(store, folder) = self else { return Err(no_store()) };
+        let all = store.list_with_delimiter(Some(folder)).await.map_err(store_refused)?;
+        let listed = |meta: ObjectMeta| {
+            let name = meta.location.filename()?.to_owned();
+            Some(Listed { name, bytes: meta.size, modified: meta.last_modified.into() })
+        };
+        Ok(all.objects.into_iter().filter_map(listed).collect())
+    }
+
+    /// Removes an object.
+    pub(crate) async fn remove(&self) -> Result<(), Refused> {
+        let Self::Store(store, path) = self else { return Err(no_store()) };
+        store.delete(path).await.map_err(store_refused)
+    }
+
     /// Uploads an object, in parts if it is long. `put` is called with the number of bytes sent, and may cancel the upload.
     pub(crate) async fn put(
         &self,
         content: &[u8],
         put: &dyn Fn(u64) -> Result<(), Cancelled>,
     ) -> Result<Result<(), Refused>, Cancelled> {
-        let Self::Store(store, path) = self else {
-            let refused =
-                Refused::new("a web server takes no tables", "name a place at s3://, gs:// or az://");
-            return Ok(Err(refused));
-        };
+        let Self::Store(store, path) = self else { return Ok(Err(no_store())) };
         let part = PART_BYTES.max((content.len() as u64).div_ceil(MAX_PARTS)) as usize;
         if content.len() <= part {
             let done = store.put(path, PutPayload::from(content.to_vec())).await;
@@ -247,6 +261,10 @@ impl Remote {
         }
         Ok(upload.finish().await.map(drop).map_err(store_refused))
     }
+}
+
+fn no_store() -> Refused {
+    Refused::new("a web server takes no tables", "name a place at s3://, gs:// or az://")
 }
 
 fn store_refused(error: object_store::Error) -> Refused {

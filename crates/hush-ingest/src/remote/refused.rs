@@ -7,6 +7,7 @@ use super::url::without_secrets;
 pub(crate) const SILENT: &str = "the server is silent";
 pub(crate) const TOO_SOON: &str = "the server ended it too soon";
 pub(super) const NAME: &str = "check the name";
+const BEGIN: &str = "begin again";
 /// The meaning of the TLS library's error `CaUsedAsEndEntity`, and what to do.
 pub(crate) const AUTHORITY_AS_SERVER: (&str, &str) = (
     "the server's certificate is that of an authority, which signs others and is no server's",
@@ -46,7 +47,21 @@ impl Refused {
 
     /// Creates the refusal of an object that has changed.
     pub(crate) fn changed() -> Self {
-        Self::new("it was changed while it was fetched", "begin again")
+        Self::new("it was changed while it was fetched", BEGIN)
+    }
+
+    /// Returns the refusal of an object that the header of a table names.
+    pub(crate) fn of_table(self) -> Self {
+        match self.advice {
+            Some(NAME | BEGIN) => Self::new(
+                format!(
+                    "the table is not whole there, or another one is being put in its place: {}",
+                    self.message
+                ),
+                "put all of it there again, its header last",
+            ),
+            _ => self,
+        }
     }
 
     /// Returns what to do when no attempt is left; `later` if nothing better is known.

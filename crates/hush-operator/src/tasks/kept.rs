@@ -112,15 +112,24 @@ impl Kept {
     }
 
     /// Removes all builds except the served one and one to go back to: that which was served `before`, or the newest. What a stop
-    /// left of a build is removed, too. No other task may be at work on the table.
+    /// left of a build or beside it is removed, too. No other task may be at work on the table.
     pub(super) fn prune(&self, table: &Name, before: Option<u64>) {
         let current = self.current(table);
         let others = self.builds(table).into_iter().map(|build| build.task);
         let others: Vec<u64> = others.filter(|task| Some(*task) != current).collect();
         let kept = before.filter(|before| others.contains(before)).or(others.first().copied());
-        for task in self.tasks(table).into_iter().filter(|task| ![current, kept].contains(&Some(*task))) {
-            if let Err(error) = fs::remove_dir_all(self.dir(table, task)) {
-                tracing::warn!(%table, task, %error, "cannot remove an old build: remove its folder");
+        let is_old = |name: &str| match name.parse() {
+            Ok(task) => ![current, kept].contains(&Some(task)),
+            Err(_) => name.starts_with('.') && name.contains(".hush-") || name.starts_with("current."),
+        };
+        for entry in fs::read_dir(self.0.join(table)).into_iter().flatten().flatten() {
+            if !entry.file_name().to_str().is_some_and(is_old) {
+                continue;
+            }
+            let path = entry.path();
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            if let Err(error) = removed {
+                tracing::warn!(path = %path.display(), %error, "cannot remove what is left of an old build: remove it");
             }
         }
     }

@@ -17,7 +17,12 @@ use hush_client::{
 use hush_protocol::{Code, descriptor::BlobRef};
 use tokio::time::Instant;
 
-use super::{dice::Dice, kept_hints::KeptHints, network, world::World};
+use super::{
+    dice::Dice,
+    kept_hints::KeptHints,
+    network,
+    world::{BEGINNING, World},
+};
 
 /// The most look-ups with the same evaluation keys.
 pub(crate) const LOOKUPS_PER_KEY: u32 = 5;
@@ -60,12 +65,17 @@ pub(crate) async fn live(world: Rc<World>, number: u64, secret: u64) {
     let mut secrets = Dice::new(secret << 8 | number);
     let skew = world.dice.borrow_mut().below(86_400 * 400);
     let host = Arc::new(Memory::new(world.start, skew));
-    let table = world.dice.borrow_mut().below(world.tables.all.len() as u64) as usize;
+    let tables = world.tables.all.len() as u64;
+    let drawn = world.dice.borrow_mut().below(tables);
+    let table = if world.plan.calls.is_some() { drawn } else { number % tables } as usize;
     let mut session = None;
-    for _ in 0..world.plan.calls {
+    for call in 0.. {
+        if world.plan.calls.map_or(world.calm.get(), |calls| call == calls) {
+            break;
+        }
         let (pause, count, is_new, jump) = {
             let mut dice = world.dice.borrow_mut();
-            let pause = dice.time(Duration::from_secs(20));
+            let pause = dice.time(world.plan.pause);
             (pause, 1 + dice.below(5), dice.chance(world.plan.reopens), dice.chance(5))
         };
         world.pass(pause).await;
@@ -80,6 +90,7 @@ pub(crate) async fn live(world: Rc<World>, number: u64, secret: u64) {
             assert!(OF_FAULTS.contains(&code), "client {number} met with {code:?}: {error}");
             assert!(world.has_faults(), "client {number} failed without a fault: {error}");
             world.tell(&format!("client {number}: failed: {}", code.word()));
+            world.trace.borrow_mut().failed += 1;
         }
     }
     while !world.calm.get() {
@@ -130,6 +141,7 @@ async fn look_up(
         known.name
     );
     world.tell(&format!("client {number}: found {count}"));
+    world.trace.borrow_mut().found += 1;
     Ok(())
 }
 
@@ -191,7 +203,7 @@ impl Host for Memory {
 
     fn date(&self) -> Duration {
         let skew = *self.skew.lock().unwrap();
-        Duration::from_secs(1_700_000_000 + skew) + self.start.elapsed()
+        BEGINNING + Duration::from_secs(skew) + self.start.elapsed()
     }
 
     fn report(&self, _: &Event<'_>) {}

@@ -10,7 +10,7 @@ use axum::{
 use hush_client::session::{Head, Method, Request, TransportFailure};
 use hush_protocol::wire::QueryRequest;
 use prost::Message;
-use tokio::task::spawn_local;
+use tokio::{task::spawn_local, time::Instant};
 use tower::ServiceExt;
 
 use super::world::{Planted, World};
@@ -113,8 +113,8 @@ fn note_sent(world: &World, request: &Request) {
     assert_eq!(bytes, request.body.len(), "{asked}");
     let mut under = world.under_keys.borrow_mut();
     for query in queries.iter().filter(|query| !query.key_id.is_empty()) {
-        let count = under.entry(query.key_id.to_vec()).or_default();
-        *count += 1;
+        let (count, last) = under.entry(query.key_id.to_vec()).or_insert((0, Instant::now()));
+        (*count, *last) = (*count + 1, Instant::now());
         assert!(*count <= super::client::LOOKUPS_PER_KEY, "{count} look-ups under the same keys");
     }
 }

@@ -1,14 +1,18 @@
-//! The server and its operator: epochs replaced, restarts, tables that fail. It knows which epoch was served when.
+//! The server and its operator: new epochs, restarts, failed tables, a clock that jumps. It knows which epoch was served when.
 
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeSet, HashMap},
     rc::Rc,
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
 
 use axum::Router;
-use hush_server::{ServerConfig, Throttle};
+use hush_server::{Clock, ServerConfig, Throttle};
 use tempfile::TempDir;
 use tokio::{
     sync::watch,
@@ -16,10 +20,14 @@ use tokio::{
     time::Instant,
 };
 
-use super::{client, dice::Dice, tables::Tables};
+use super::{ALLOCATOR, client, dice::Dice, tables::Tables};
 
-/// The time after which a world that is not at rest is stuck.
+/// The time after the operator's last event by which a world is at rest, or stuck.
 const LONGEST: Duration = Duration::from_secs(6 * 3600);
+/// The date at the beginning of a run, since 1970.
+pub(crate) const BEGINNING: Duration = Duration::from_secs(1_700_000_000);
+/// The time for which a run of many hours remembers what happened. No call takes that long.
+const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// A fault that a test plants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +42,10 @@ pub(crate) enum Planted {
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) clients: u64,
-    /// The look-ups of each client before all faults end.
-    pub(crate) calls: u64,
+    /// The calls of each client before the last one; `None` for as many as there is time for before all faults end.
+    pub(crate) calls: Option<u64>,
+    /// The longest time between two calls of a client.
+    pub(crate) pause: Duration,
     /// The number of events that the operator brings about.
     events: u64,
     /// The time between two events, each then a new epoch; `None` for events of all kinds at any time.
@@ -64,13 +74,15 @@ impl Plan {
             client_share: 100,
             open_keys: dice.one_of(&[1, 2, 256]),
             max_key_bytes: dice.one_of(&[1 << 20, 4 << 30]),
-            key_lifetime: dice.one_of(&[seconds(1), seconds(30 * 24 * 3600)]),
+            // Longer than a response and the next request take.
+            key_lifetime: dice.one_of(&[seconds(60), seconds(30 * 24 * 3600)]),
             throttle: dice.chance(20).then_some(throttle),
             ..ServerConfig::default()
         };
         Self {
             clients: 1 + dice.below(3),
-            calls: 1 + dice.below(4),
+            calls: Some(1 + dice.below(4)),
+            pause: seconds(20),
             events: dice.below(6),
             pace: None,
             faults: dice.one_of(&[0, 1, 4, 15]),
@@ -82,10 +94,31 @@ impl Plan {
         }
     }
 
-    /// Returns the plan of an hour in which each second has a new epoch, and three clients look up all the time.
-    pub(crate) fn hour_of_epochs(dice: &mut Dice) -> Self {
-        let pace = Some(Duration::from_secs(1));
-        Self { clients: 3, calls: 180, events: 3600, pace, ..Self::new(dice) }
+    /// Returns the plan of hours in which one server has a new epoch each second, and each table has a client. The server has room
+    /// for few keys, so that it is full after an hour.
+    pub(crate) fn hours_of_epochs(hours: u64) -> Self {
+        let config = ServerConfig {
+            epoch_window: Duration::from_secs(60),
+            max_queries: 4,
+            client_share: 100,
+            open_keys: 2,
+            max_key_bytes: 8 << 20,
+            key_lifetime: Duration::from_secs(1800),
+            ..ServerConfig::default()
+        };
+        Self {
+            clients: 7,
+            calls: None,
+            pause: Duration::from_secs(600),
+            events: 3600 * hours,
+            pace: Some(Duration::from_secs(1)),
+            faults: 1,
+            slowest: Duration::from_millis(300),
+            reopens: 5,
+            keeps_keys: true,
+            config,
+            planted: None,
+        }
     }
 }
 
@@ -103,6 +136,19 @@ struct Running {
     _background: JoinSet<()>,
 }
 
+/// The record of what happened in a run.
+#[derive(Default)]
+pub(crate) struct Trace {
+    /// A line for each event; in a run of many hours, for each event since the last whole hour.
+    pub(crate) lines: Vec<String>,
+    /// The calls that found all.
+    pub(crate) found: u64,
+    /// The calls that ended with an error.
+    pub(crate) failed: u64,
+    /// The bytes that were allocated after each hour of epochs.
+    pub(crate) memory: Vec<usize>,
+}
+
 /// Everything of a run.
 pub(crate) struct World {
     pub(crate) tables: Rc<Tables>,
@@ -111,8 +157,10 @@ pub(crate) struct World {
     pub(crate) start: Instant,
     /// The milliseconds in which something happens already.
     taken: RefCell<BTreeSet<u128>>,
-    trace: RefCell<Vec<String>>,
+    pub(crate) trace: RefCell<Trace>,
     running: RefCell<Option<Running>>,
+    /// The seconds by which the server's clock is ahead.
+    skew: Arc<AtomicU64>,
     /// Counts the ends of servers: requests under way end with theirs.
     ends: watch::Sender<u64>,
     served: RefCell<Vec<Served>>,
@@ -122,14 +170,14 @@ pub(crate) struct World {
     pub(crate) calm: Cell<bool>,
     /// The bytes of a request, by what was asked of which table.
     pub(crate) sizes: RefCell<HashMap<String, usize>>,
-    /// The look-ups that the server saw under each set of keys.
-    pub(crate) under_keys: RefCell<HashMap<Vec<u8>, u32>>,
+    /// The look-ups that the server saw under each set of keys, and when it saw the last one.
+    pub(crate) under_keys: RefCell<HashMap<Vec<u8>, (u32, Instant)>>,
     folder: Option<TempDir>,
 }
 
 impl World {
-    /// Runs everything. Returns what happened, a line an event.
-    pub(crate) async fn live(tables: Rc<Tables>, plan: Plan, seed: u64, secret: u64) -> Vec<String> {
+    /// Runs everything. Returns what happened.
+    pub(crate) async fn live(tables: Rc<Tables>, plan: Plan, seed: u64, secret: u64) -> Trace {
         tables.network.fail(seed, plan.faults);
         let world = Rc::new(World {
             dice: RefCell::new(Dice::new(seed ^ 1 << 40)),
@@ -137,6 +185,7 @@ impl World {
             taken: RefCell::default(),
             trace: RefCell::default(),
             running: RefCell::default(),
+            skew: Arc::default(),
             ends: watch::Sender::new(0),
             served: RefCell::default(),
             current: RefCell::new(vec![Some(0); tables.all.len()]),
@@ -159,8 +208,9 @@ impl World {
             }
             world.check_rest().await;
         };
-        let outcome = LocalSet::new().run_until(tokio::time::timeout(LONGEST, all)).await;
-        assert!(outcome.is_ok(), "stuck: {:#?}", world.trace.borrow());
+        let longest = world.plan.pace.unwrap_or_default() * world.plan.events as u32 + LONGEST;
+        let outcome = LocalSet::new().run_until(tokio::time::timeout(longest, all)).await;
+        assert!(outcome.is_ok(), "stuck: {:#?}", world.trace.borrow().lines);
         world.trace.take()
     }
 
@@ -177,7 +227,7 @@ impl World {
         if std::env::var_os("HUSHDB_TRACE").is_some() {
             println!("{line}");
         }
-        self.trace.borrow_mut().push(line);
+        self.trace.borrow_mut().lines.push(line);
     }
 
     /// Waits for about `time`, to a millisecond in which nothing else happens.
@@ -200,7 +250,12 @@ impl World {
         let tables = hush_server::Tables::new();
         self.tables.all.iter().for_each(|table| tables.announce(&table.name));
         let keys_path = self.folder.as_ref().map(|folder| folder.path().join("keys"));
-        let config = ServerConfig { keys_path, ..self.plan.config.clone() };
+        let (start, skew) = (self.start, self.skew.clone());
+        let key_clock = Clock::new(move || {
+            let ahead = Duration::from_secs(skew.load(Ordering::Relaxed));
+            SystemTime::UNIX_EPOCH + BEGINNING + start.elapsed() + ahead
+        });
+        let config = ServerConfig { keys_path, key_clock, ..self.plan.config.clone() };
         let (router, _background) = hush_server::in_process(&tables, config).await.unwrap();
         *self.running.borrow_mut() = Some(Running { router, tables, _background });
         let current = self.current.borrow().clone();
@@ -247,7 +302,11 @@ impl World {
 
     /// Does what an operator does, then ends all faults.
     async fn operate(&self) {
-        for _ in 0..self.plan.events {
+        for past in 0..self.plan.events {
+            if self.plan.pace.is_some() && past > 0 && past.is_multiple_of(3600) {
+                self.forget();
+                self.trace.borrow_mut().memory.push(ALLOCATOR.current_usage());
+            }
             let wait = self.dice.borrow_mut().time(Duration::from_secs(30));
             self.pass(self.plan.pace.unwrap_or(wait)).await;
             let (event, table, epoch) = {
@@ -265,6 +324,11 @@ impl World {
                     self.pass(down).await;
                     self.begin().await;
                 }
+                3 => {
+                    let skew = self.dice.borrow_mut().below(86_400 * 800);
+                    self.skew.store(skew, Ordering::Relaxed);
+                    self.tell(&format!("the server's clock is {skew} seconds ahead"));
+                }
                 _ => self.put(table, Some(epoch)),
             }
         }
@@ -276,6 +340,16 @@ impl World {
         self.calm.set(true);
         self.tables.network.fail(0, 0);
         self.tell("all faults have ended");
+    }
+
+    /// Forgets what happened so long ago that no call is of that time.
+    fn forget(&self) {
+        let now = Instant::now();
+        let is_near = |time: Instant| now < time + REMEMBERED;
+        self.served.borrow_mut().retain(|served| served.until.is_none_or(is_near));
+        self.under_keys.borrow_mut().retain(|_, (_, last)| is_near(*last));
+        self.taken.borrow_mut().retain(|&at| at >= self.start.elapsed().as_millis());
+        self.trace.borrow_mut().lines.clear();
     }
 
     /// Returns whether the records of each request are what some epoch had that answered between `since` and now. Unless the table

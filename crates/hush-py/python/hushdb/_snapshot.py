@@ -160,10 +160,10 @@ def rollback(path: str | os.PathLike[str], to: str, *, on_progress: Progress | N
     return Snapshot(_native.rollback(pathlib.Path(path), options_json(options, to=to), teller(on_progress), given_up.get()))
 
 
-def push(path: str | os.PathLike[str], url: str, *, on_progress: Progress | None = None) -> str:
-    """Uploads a table to an object store (s3://, gs://, az://), from which servers fetch it. Returns its epoch. If the store already has
-    the table, only the changes are sent."""
-    return _native.push(pathlib.Path(path), url, teller(on_progress), given_up.get())[0]
+def push(path: str | os.PathLike[str], url: str, *, resend: bool = False, on_progress: Progress | None = None) -> str:
+    """Uploads a table to an object store (s3://, gs://, az://), from which servers fetch it. Returns its epoch. Only files that are not
+    there are sent; `resend` sends all of them, which mends a table that is damaged there."""
+    return _native.push(pathlib.Path(path), url, resend, teller(on_progress), given_up.get())[0]
 
 
 async def inspect_async(path: str | os.PathLike[str], **options: Any) -> Snapshot:

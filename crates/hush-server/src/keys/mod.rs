@@ -39,7 +39,7 @@ pub(crate) use store::KeyId;
 
 use self::{
     opened::OpenedCache,
-    store::{KeyStore, KeyUpload, Millis, StoreChange, StoreError, counted, millis, now},
+    store::{KeyStore, KeyUpload, Millis, StoreChange, StoreError, counted, millis},
     uploaders::Uploaders,
 };
 use crate::{
@@ -185,7 +185,7 @@ pub(crate) async fn find(
     id: &KeyId,
 ) -> Result<Arc<OpenedKeys>, KeyError> {
     let keys = &server.keys;
-    let now = now();
+    let now = keys.store.now();
     let opened = match keys.in_memory(id, spec, now) {
         Some(opened) => opened,
         None => {
@@ -284,7 +284,7 @@ fn accept(server: &Server, client: ClientAddress, id: &KeyId, body: &Bytes) -> R
         return Err(KeyError::Length { expected: spec.bytes, actual: body.len() });
     }
     let client_keys = open(server, &**engine, body)?;
-    let now = now();
+    let now = server.keys.store.now();
     let change = change_store(server, |uploaders| put(server, uploaders, client, id, &preset, body, now))?;
     server.metrics.key_uploads.inc();
     // The client asks next. Without a slot, its first query opens the keys once more.
@@ -348,7 +348,11 @@ fn open(server: &Server, engine: &dyn Engine, body: &[u8]) -> Result<ClientKeys,
 /// Returns whether the store has the keys `id`.
 pub(crate) async fn contains(server: &Arc<Server>, id: KeyId) -> Result<bool, KeyError> {
     let shared = server.clone();
-    blocking(&server.keys, move || shared.keys.store.contains(&id, now()).map_err(failed)).await
+    blocking(&server.keys, move || {
+        let store = &shared.keys.store;
+        store.contains(&id, store.now()).map_err(failed)
+    })
+    .await
 }
 
 /// Removes expired keys, now and every hour.
@@ -364,7 +368,8 @@ pub(crate) async fn tidy_up(server: Arc<Server>) -> Infallible {
 async fn tidy_some(server: &Arc<Server>) -> Result<bool, KeyError> {
     let shared = server.clone();
     blocking(&server.keys, move || {
-        let change = change_store(&shared, |_| shared.keys.store.tidy(now()).map_err(failed))?;
+        let store = &shared.keys.store;
+        let change = change_store(&shared, |_| store.tidy(store.now()).map_err(failed))?;
         Ok(!change.expired.is_empty() || !change.evicted.is_empty())
     })
     .await

@@ -17,7 +17,10 @@ use redb::{
 use thiserror::Error;
 
 use super::database::KeyDatabase;
-use crate::{config::ServerConfig, error::ServerError};
+use crate::{
+    config::{Clock, ServerConfig},
+    error::ServerError,
+};
 
 /// The name of a body: its BLAKE3 hash.
 pub(crate) type KeyId = [u8; KEY_ID_BYTES];
@@ -63,6 +66,7 @@ type Result<T> = std::result::Result<T, redb::Error>;
 pub(crate) struct KeyStore {
     database: KeyDatabase,
     lifetime: Duration,
+    clock: Clock,
     max_bytes: u64,
 }
 
@@ -103,12 +107,6 @@ pub(crate) struct StoreChange {
     pub(crate) bytes: u64,
 }
 
-/// Returns the current time.
-pub(crate) fn now() -> Millis {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    millis(since)
-}
-
 pub(crate) fn millis(span: Duration) -> Millis {
     span.as_millis().try_into().unwrap_or(Millis::MAX)
 }
@@ -144,8 +142,8 @@ impl KeyStore {
 
     /// Creates a store on a database, and its tables if it has none. Refuses the tables of another program.
     fn of(database: KeyDatabase, config: &ServerConfig) -> Result<KeyStore> {
-        let (lifetime, max_bytes) = (config.key_lifetime, config.max_key_bytes);
-        let store = KeyStore { database, lifetime, max_bytes };
+        let (lifetime, clock) = (config.key_lifetime, config.key_clock.clone());
+        let store = KeyStore { database, lifetime, clock, max_bytes: config.max_key_bytes };
         store.change(|_| Ok(()))?;
         Ok(store)
     }
@@ -245,6 +243,11 @@ impl KeyStore {
             }
             ledger.report(change)
         })
+    }
+
+    /// Returns the current time.
+    pub(crate) fn now(&self) -> Millis {
+        millis(self.clock.date().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
     }
 
     /// Returns whether a body that was last used at `last_used` has expired at `now`.

@@ -43,8 +43,8 @@ pub struct Header {
     pub followed: Option<FollowedPosition>,
     /// The other files.
     pub files: Vec<FileEntry>,
-    /// In an object store: the names of the objects of those files whose own names belonged to the table before. On a disk it is
-    /// always empty.
+    /// In an object store: the names of the files' objects, where they differ from the names of the files. On a disk it is always
+    /// empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub objects: BTreeMap<Name, Name>,
 }

@@ -99,8 +99,7 @@ impl LimitArgs {
             throttle: self
                 .rate_limit
                 .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
-            keys_path: None,
-            require_tables: false,
+            ..ServerConfig::default()
         }
     }
 }
