@@ -212,6 +212,7 @@ pub fn folder(bytes: &[u8]) {
     let options = IngestOptions {
         max_value_size: if choice & 0x10 == 0 { 1 << 16 } else { SHORT_VALUE },
         folder: Some(FolderAs::Files),
+        hidden: true,
         ..IngestOptions::default()
     };
     let root = place::folder();
@@ -232,7 +233,10 @@ pub fn folder(bytes: &[u8]) {
             1 => fs::create_dir(&path).is_ok(),
             _ => fs::write(&path, input.piece()).is_ok(),
         };
-        if made && kind % 4 > 1 {
+        // A file behind a link is a record under its own name alone.
+        let is_behind_link =
+            parent.ancestors().take_while(|above| *above != root.path()).any(Path::is_symlink);
+        if made && kind % 4 > 1 && !is_behind_link {
             files.insert(path.strip_prefix(root.path()).expect("below it").to_owned());
         }
     }
