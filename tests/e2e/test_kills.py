@@ -311,7 +311,7 @@ class Kills(KeyedTest):
                 kept = json.loads(task.read_text())
                 self.assertEqual(kept["status"], "succeeded")
                 task.write_text(json.dumps({**kept, "status": "processing", "ended_at": None, "epoch": None}))
-                # It stopped before it removed what the change replaced.
+                # The server stopped before it removed the build that the change replaced.
                 left = self.dir / "data" / "tables" / "table" / f".{number}.hush-partial"
                 if command[0] in ["apply", "compact"]:
                     left.mkdir()

@@ -21,7 +21,8 @@ use crate::remote::{Listed, Refused};
 
 /// The hex digits of a file's digest in the name of its object.
 const DIGEST_DIGITS: usize = 16;
-/// The time for which an object stays that no table needs: another push may need it, or a server that fetches an older table.
+/// The time for which an object stays although no table needs it. Another push may use it, or a server may be fetching an older
+/// table.
 const STAYS: Duration = Duration::from_secs(3600);
 
 /// A plan of an upload. The object of a file has the file's digest in its name. So an upload replaces no object by another one,
@@ -58,7 +59,8 @@ impl RemoteTable {
     /// files.
     ///
     /// # Errors
-    /// [`MirrorError`] if this is no object store, if it cannot be read, or if it has a header that is none of a table.
+    /// [`MirrorError`] if the URL is not that of an object store, if the store cannot be read, or if its `header.json` is not the
+    /// header of a table.
     pub fn plan_push<'s>(&self, snapshot: &'s Snapshot, resend: bool) -> Result<PushPlan<'s>, MirrorError> {
         let there = self.list(&self.runtime()?)?;
         let before = match self.find_header() {

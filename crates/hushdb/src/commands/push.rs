@@ -13,7 +13,7 @@ use hush_store::snapshot::{Snapshot, Verify};
 use super::bar::Bar;
 use crate::report;
 
-/// Put a table into an object store for servers to fetch (`hushdb serve s3://bucket/table`). Files that are there are not sent.
+/// Put a table into an object store for servers to fetch (`hushdb serve s3://bucket/table`). Files that the store has are not sent.
 #[derive(Args)]
 pub(crate) struct PushArgs {
     /// Folder of the table.
@@ -22,7 +22,7 @@ pub(crate) struct PushArgs {
     /// URL of the table: s3://bucket/table, gs://bucket/table or az://container/table. Credentials come from the environment.
     #[arg(value_name = "URL")]
     to: PathBuf,
-    /// Send all files, also those that are there: mends a table that is damaged there.
+    /// Send all files, also those that the store has: mends a table that is damaged in the store.
     #[arg(long)]
     resend: bool,
 }

@@ -59,9 +59,9 @@ impl Pool {
         self.device
     }
 
-    /// Returns the address and the size of a block of at least `bytes` bytes. One lock is held while kept
-    /// memory is freed, and from the first attempt to allocate to the second attempt. So if two threads find no memory, the second
-    /// thread sees all memory that the first thread freed.
+    /// Returns the address and the size of a block of at least `bytes` bytes. One lock is held while kept memory is
+    /// freed, and from the first attempt to allocate to the second attempt. So if two threads find no memory, the second thread
+    /// sees all memory that the first thread freed.
     pub(in crate::device) fn take(&self, bytes: usize) -> Result<(u64, usize), CudaError> {
         let size = if self.runtime.is_pooled() { block_bytes(bytes) } else { bytes };
         let mut kept = self.kept();
