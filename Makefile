@@ -40,7 +40,7 @@ check unit openapi python-dev e2e npm-test mobile-dev page-test docs: cuda page 
 
 check: ## Formatting, lints, the import table, file sizes, the figures, the judges of kernels, the scripts.
 	$(CARGO) fmt --all --check
-	for manifest in fuzz bench/peers bench/peers/chalamet; do $(CARGO) fmt --all --check --manifest-path $$manifest/Cargo.toml || exit 1; done
+	for manifest in fuzz/targets bench/peers bench/peers/chalamet; do $(CARGO) fmt --all --check --manifest-path $$manifest/Cargo.toml || exit 1; done
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	$(CARGO) clippy -p hushdb --no-default-features --locked -- -D warnings # without optional readers
 	python3 scripts/check_house.py
@@ -238,7 +238,7 @@ bench-real: build ## Two real tables with a tail, fetched by the names of their 
 
 fmt:
 	$(CARGO) fmt --all
-	$(CARGO) fmt --all --manifest-path fuzz/Cargo.toml
+	$(CARGO) fmt --all --manifest-path fuzz/targets/Cargo.toml
 
 clean:
 	$(CARGO) clean

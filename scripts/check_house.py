@@ -31,7 +31,7 @@ ARROWS = {
     "hush-operator": {"hush-math", "hush-protocol", "hush-cpu", "hush-store", "hush-ingest", "hush-engine", "hush-build", "hush-server"},
     "hush-testkit": {"hush-math", "hush-he", "hush-ops"},
 }
-TOP = {"hushdb", "hush-bench", "hush-py"}  # the top layer: these may import all other crates
+TOP = {"hushdb", "hush-bench", "hush-py", "hush-fuzz"}  # the top layer: these may import all other crates
 ROOF = {"hush-py": {"hushdb"}}  # imports within the top layer, for commands as functions (hushdb::embed)
 MAX_LINES = 600
 MAX_FUNCTION = 80  # lines
@@ -84,7 +84,7 @@ def new_arrows() -> list[str]:
 
 
 def sources() -> list[tuple[pathlib.Path, list[str]]]:
-    folders = [pathlib.Path("crates"), *(pathlib.Path("fuzz") / name for name in ("src", "targets", "examples"))]
+    folders = [pathlib.Path("crates"), *(pathlib.Path("fuzz") / name for name in ("src", "tests", "targets/src", "examples"))]
     paths = sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in SOURCES)
     return [(path, path.read_text().splitlines()) for path in paths]
 

@@ -22,7 +22,7 @@ check() { # CONFIG [OPTION..] -- WHAT..
     while [ "$1" != -- ]; do options+=("$1") && shift; done
     shift
     "$deny" --log-level error --config "$config" "${options[@]}" check "$@"
-    for manifest in fuzz bench/peers bench/peers/chalamet; do
+    for manifest in fuzz/targets bench/peers bench/peers/chalamet; do
         "$deny" --log-level error --manifest-path "$manifest/Cargo.toml" --all-features --config "$config" "${options[@]}" check "$@"
     done
 }

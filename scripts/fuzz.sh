@@ -13,7 +13,7 @@ programs=$folder/$host/release
 export RUSTFLAGS="--cfg fuzzing -C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=4 \
 -C llvm-args=-sanitizer-coverage-inline-8bit-counters -C llvm-args=-sanitizer-coverage-pc-table \
 -C llvm-args=-sanitizer-coverage-trace-compares"
-"${CARGO:-cargo}" build --release --locked --manifest-path fuzz/Cargo.toml --features libfuzzer --target "$host" --target-dir "$folder"
+"${CARGO:-cargo}" build --release --locked --manifest-path fuzz/targets/Cargo.toml --target "$host" --target-dir "$folder"
 
 # Prints the options of a target: the most bytes of an input, and the dictionary of its words.
 options() {
@@ -27,7 +27,7 @@ options() {
 }
 
 mkdir -p fuzz/artifacts
-[ $# -gt 0 ] || set -- $(cd fuzz/targets && ls -- *.rs | sed 's/\.rs$//')
+[ $# -gt 0 ] || set -- $(cd fuzz/targets/src/bin && ls -- *.rs | sed 's/\.rs$//')
 failed=
 for target; do
     log=$folder/$target.log found=$folder/corpus/$target

@@ -1,7 +1,7 @@
 //! Writes the inputs that targets start from to `corpus/`: small, most of them taken by their decoder. Those that found bugs
 //! stay as they are.
 //!
-//! `cargo run --manifest-path fuzz/Cargo.toml --example seeds`
+//! `cargo run -p hush-fuzz --example seeds`
 
 use std::{collections::HashSet, fs, path::Path, sync::Arc};
 
@@ -35,9 +35,6 @@ use negative_vectors::{Negative, negatives};
 
 #[path = "../../vectors/negatives.rs"]
 mod negative_vectors;
-
-#[cfg(feature = "libfuzzer")]
-use libfuzzer_sys as _; // compiled for it, a program needs it
 
 /// The longest negative vector that is an input. Those that are longer have long runs of the same.
 const MAX_NEGATIVE_BYTES: usize = 1000;
@@ -208,7 +205,7 @@ fn compressed() {
     {
         let mut compressor = zstd::bulk::Compressor::with_dictionary(9, &dictionary).unwrap();
         compressor.include_dictid(false).unwrap();
-        let frame = compressor.compress(text[..text.len().min(4000)].as_bytes()).unwrap();
+        let frame = compressor.compress(&text.as_bytes()[..text.len().min(4000)]).unwrap();
         write("compressed", name, [piece(&dictionary), frame[4..].to_vec()].concat());
     }
     let bomb = [&[0x20, 4][..], &[0b10, 0, 16, 9], &[0b11, 0, 16, 9]].concat();
@@ -449,6 +446,7 @@ fn snapshots() {
             followed: None,
             choice: None,
             changes: None,
+            objects: Default::default(),
             files,
         }
     };

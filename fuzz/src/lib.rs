@@ -2,7 +2,7 @@
 //!
 //! A target is a function of an input, here, and a program of libFuzzer that calls it, in `targets/`. It panics if the decoder
 //! breaks its promise: what it takes comes back when it is encoded again, what it gives is in range, and what it allocates is
-//! bounded by what it was given. `make fuzz` runs all of them.
+//! bounded by what it was given. `make fuzz` runs all of them; `tests/corpora.rs` gives each the inputs of its corpus.
 //!
 //! | file | whose bytes |
 //! |------|------|
