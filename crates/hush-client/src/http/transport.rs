@@ -281,3 +281,32 @@ fn no_tls(said: &str) -> TransportFailure {
     let explained = TLS_FAILURES.iter().find(|(name, _)| said.contains(name));
     TransportFailure::Tls { reason: explained.map_or_else(|| said.into(), |(_, reason)| reason.to_string()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_goes_over_tls_or_stays_on_this_machine() {
+        let with_token = HttpOptions { token: Some("token".parse().unwrap()), ..HttpOptions::default() };
+        for (url, is_allowed) in [
+            ("http://192.0.2.1", false),
+            ("http://hush.example:80/a", false),
+            ("https://hush.example", true),
+            ("http://localhost:7700", true),
+            ("http://[::1]", true),
+        ] {
+            let refused = matches!(agent(url, &with_token), Err(HttpError::TokenInTheOpen));
+            assert_eq!(refused, !is_allowed, "{url}");
+            assert!(agent(url, &HttpOptions::default()).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn only_this_machine_may_have_any_certificate() {
+        let tls = TlsOptions { is_insecure: true, ..TlsOptions::default() };
+        let options = HttpOptions { tls, ..HttpOptions::default() };
+        assert!(matches!(agent("https://hush.example", &options), Err(HttpError::Certificates { .. })));
+        assert!(agent("https://127.0.0.1:7700", &options).is_ok());
+    }
+}

@@ -3,8 +3,8 @@
 use std::io::Cursor;
 
 use bhttp::{Message, Mode, StatusCode};
-use hush_client::session::RelayOptions;
-use hush_protocol::ohttp::{KEY_PROBLEM, KEYS_TYPE, RESPONSE_TYPE};
+use hush_client::session::{RelayOptions, SessionError};
+use hush_protocol::ohttp::{DATE_PROBLEM, KEY_PROBLEM, KEYS_TYPE, RESPONSE_TYPE};
 use ohttp::{
     KeyConfig, Server, SymmetricSuite,
     hpke::{Aead, Kdf, Kem},
@@ -77,7 +77,24 @@ pub(crate) fn gateway(
 /// Returns a client of a table over rings behind a relay.
 fn relayed(until: usize) -> Driver {
     let mut sample = RingSample::new(1);
-    let mut driver = Driver::new(gateway(move |request| sample.reply(request), until));
+    behind_relay(gateway(move |request| sample.reply(request), until))
+}
+
+/// Returns a client whose server behind a relay answers what `refuse` does not.
+fn before(mut refuse: impl FnMut(&Request) -> Option<Reply> + 'static) -> Driver {
+    let mut sample = RingSample::new(1);
+    behind_relay(gateway(move |request| refuse(request).unwrap_or_else(|| sample.reply(request)), 0))
+}
+
+/// Returns a client whose relay answers what `fault` does not.
+fn faulty(mut fault: impl FnMut(&Request) -> Option<Reply> + 'static) -> Driver {
+    let mut sample = RingSample::new(1);
+    let mut passed_on = gateway(move |request| sample.reply(request), 0);
+    behind_relay(move |request| fault(request).unwrap_or_else(|| passed_on(request)))
+}
+
+fn behind_relay(serve: impl FnMut(&Request) -> Reply + 'static) -> Driver {
+    let mut driver = Driver::new(serve);
     driver.options.relay = relay("http://relay.example");
     driver
 }
@@ -100,4 +117,77 @@ fn a_key_that_the_gateway_has_no_more_is_fetched_anew() {
     let mut driver = relayed(2);
     assert_eq!(look_up(&mut driver, &[3]).unwrap(), [Some(RingSample::value(1, 3))]);
     assert_eq!(driver.requests.iter().filter(|request| request.method == "GET").count(), 2);
+}
+
+#[test]
+fn a_relay_that_is_busy_is_asked_again() {
+    for status in [429, 502, 503, 504] {
+        for method in ["GET", "POST"] {
+            let mut busy = 2;
+            let mut driver = faulty(move |request| {
+                let is_busy = request.method == method && busy > 0;
+                busy -= usize::from(is_busy);
+                is_busy.then(|| Reply::new(status, ""))
+            });
+            assert_eq!(look_up(&mut driver, &[3]).unwrap(), [Some(RingSample::value(1, 3))]);
+            assert_eq!(driver.waits.len(), 2, "{status} {method}");
+        }
+    }
+}
+
+#[test]
+fn what_a_relay_says_itself_is_its_own_error() {
+    for (status, kind, body, said) in [
+        (308, "text/html", "", "it has moved, so use the URL to which it has (status 308)"),
+        (403, RESPONSE_TYPE, "", "does not let this client in (status 403)"),
+        (413, "", "", "takes no request of this length"),
+        (500, RESPONSE_TYPE, r#"{"detail":"out of ink"}"#, "out of ink (status 500)"),
+        (200, "text/html", "<html>", "(status 200)"),
+        (400, "", "an answer about another date and another key", "it says no reason (status 400)"),
+    ] {
+        let mut driver = faulty(move |request| {
+            (request.method == "POST").then(|| Reply::new(status, body).with("content-type", kind))
+        });
+        let error = look_up(&mut driver, &[3]).unwrap_err();
+        assert!(matches!(error, SessionError::Relay { .. }), "{status}: {error:?}");
+        assert!(error.to_string().contains(said), "{status}: {error}");
+        assert_eq!((driver.requests.len(), driver.waits.len()), (2, 0), "{status}");
+    }
+    for status in [429, 503] {
+        let mut driver =
+            faulty(move |request| (request.method == "POST").then(|| Reply::new(status, "<html>")));
+        let error = look_up(&mut driver, &[3]).unwrap_err().to_string();
+        let said =
+            if status == 429 { "this client asks too often" } else { "does not reach what is behind it" };
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn a_response_of_a_relay_has_a_limit() {
+    let mut driver = faulty(|request| {
+        (request.method == "GET").then(|| Reply::new(200, vec![0; 1 << 20]).with("content-type", KEYS_TYPE))
+    });
+    let error = look_up(&mut driver, &[3]).unwrap_err().to_string();
+    assert!(error.contains("the relay's response has more than"), "{error}");
+    assert!(driver.bytes_read < 1 << 18, "{}", driver.bytes_read);
+}
+
+#[test]
+fn a_server_that_asks_for_another_date_is_told_it_once_a_request() {
+    const DATE: &str = "Tue, 01 Jan 2030 00:00:00 GMT";
+    let refusal = |status: u16, date: &'static str| {
+        Reply::new(status, format!(r#"{{"code":"bad_request","detail":"d","type":"{DATE_PROBLEM}"}}"#))
+            .with("date", date)
+    };
+    let date = |request: &Request| request.header("date").unwrap().to_owned();
+    let mut driver = before(move |request| (date(request) != DATE).then(|| refusal(400, DATE)));
+    assert_eq!(look_up(&mut driver, &[3]).unwrap(), [Some(RingSample::value(1, 3))]);
+    assert_eq!(driver.requests.len(), 1 + 2 * 4, "each of list, descriptor, keys and query, twice");
+    // What asks for no date, or for one that is none, or once more, is the answer.
+    for (status, said, requests) in [(400, "no date", 2), (403, DATE, 2), (400, DATE, 3)] {
+        let mut driver = before(move |_| Some(refusal(status, said)));
+        look_up(&mut driver, &[3]).unwrap_err();
+        assert_eq!(driver.requests.len(), requests, "{status} {said}");
+    }
 }

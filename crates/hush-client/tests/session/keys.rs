@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use hush_client::session::{KeyNote, Session, SessionError, kept_keys::record_name};
+use hush_client::session::{KeptKeys, KeyNote, KeyRequest, Session, SessionError, kept_keys::record_name};
 use hush_protocol::{
     Code,
     schema::Schema,
@@ -243,4 +243,55 @@ fn after_an_upload_other_errors_are_told_as_they_are() {
     let error = look_up(&mut driver, &[0]).unwrap_err();
     assert_eq!(error.code(), Code::InvalidRequest, "{error}");
     assert_eq!(order(&driver), ["keys", "query", "keys", "query"]);
+}
+
+#[test]
+fn a_new_epoch_is_asked_with_the_keys_of_the_old_one() {
+    let mut epochs = [RingSample::new(1), RingSample::new(2)];
+    let mut queries = 0;
+    let mut driver = Driver::new(move |request| {
+        queries += usize::from(request.path.ends_with(QUERY));
+        if request.path.contains(KEYS) {
+            epochs[1].reply(request); // A server has keys for all of its tables.
+        }
+        epochs[usize::from(queries > 1)].reply(request)
+    });
+    let mut session = open(&mut driver).unwrap();
+    for version in [1, 2, 2] {
+        let found = driver.drive(session.look_up(&indices(&[5]))).unwrap();
+        assert_eq!(found, [Some(RingSample::value(version, 5))]);
+    }
+    assert_eq!((counts(&driver).len(), driver.asked(KEYS).len()), (1, 1));
+}
+
+#[test]
+fn a_count_is_durable_16_times_within_its_limit() {
+    let marks = |limit: u32, lookups: u32| {
+        let request = KeyRequest { name: "name".into(), held: None, lookups, limit };
+        let mut keys = KeptKeys::draw(None, &request, 0);
+        let mut marks = Vec::new();
+        for count in (lookups..=limit).step_by(lookups as usize) {
+            if keys.passes_mark(&request) {
+                marks.push(count);
+            }
+            keys = KeptKeys::draw(Some(keys), &request, 0);
+        }
+        marks
+    };
+    assert_eq!(marks(160, 3)[..4], [12, 21, 30, 42]);
+    assert_eq!(marks(160, 1), (10..=160).step_by(10).collect::<Vec<_>>());
+    assert_eq!(marks(8, 1), (1..=8).collect::<Vec<_>>(), "fewer than 16: each");
+}
+
+#[test]
+fn requests_that_are_alike_get_the_same_keys() {
+    let request = KeyRequest { name: "name".into(), held: None, lookups: 1, limit: 9 };
+    let with = |keys| KeyRequest { held: Some(keys), ..request.clone() };
+    let [one, other] = [0, 0].map(|now| KeptKeys::draw(None, &request, now));
+    assert!(request.is_like(&request) && with(one.clone()).is_like(&with(one.clone())));
+    assert!(!request.is_like(&with(one.clone())) && !with(one.clone()).is_like(&request));
+    assert!(!with(one).is_like(&with(other)));
+    assert!(!request.is_like(&KeyRequest { name: "other".into(), ..request.clone() }));
+    assert!(!request.is_like(&KeyRequest { lookups: 2, ..request.clone() }));
+    assert!(!request.is_like(&KeyRequest { limit: 8, ..request.clone() }));
 }

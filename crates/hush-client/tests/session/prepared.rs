@@ -30,6 +30,10 @@ fn each_prepared_query_serves_one_look_up() {
         let expected: Vec<_> = wanted.iter().map(|&index| Some(Sample::value(1, index))).collect();
         assert_eq!((found, session.stats().prepared), (expected, left));
     }
+    let stats = session.stats();
+    let sent: usize = driver.asked(QUERY).iter().map(|asked| asked.body.len()).sum();
+    assert_eq!((stats.bytes_up, stats.query_bytes), (sent as u64, sent as u64 / stats.queries));
+    assert_eq!(stats.answer_bytes, stats.bytes_down / stats.answers);
     let lengths: Vec<_> = driver.asked(QUERY).into_iter().map(|asked| asked.body.len()).collect();
     let [fresh, _, _, last] = lengths[..] else { panic!("four requests") };
     assert_eq!(fresh, last, "a length does not depend on what is prepared");

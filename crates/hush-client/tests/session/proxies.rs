@@ -51,6 +51,13 @@ fn a_proxy_is_named_with_what_its_operator_can_do() {
         let error = look_up(&mut behind(part, login), &[3]).unwrap_err().to_string();
         assert!(error.contains("a web page came in place of its answer"), "{part}: {error}");
     }
+    let mut driver = behind("/v1/tables", || Reply::new(200, "{").with("Content-Type", "application/json"));
+    let error = look_up(&mut driver, &[3]).unwrap_err().to_string();
+    assert!(!error.contains("a web page"), "{error}");
+    for (status, said) in [(503, "503 Service Unavailable"), (429, "429 Too Many Requests")] {
+        let error = look_up(&mut behind(QUERY, move || page(status)), &[3]).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
     let mut driver = behind("/v1/tables", || Reply::new(403, ""));
     let error = look_up(&mut driver, &[3]).unwrap_err().to_string();
     assert!(error.starts_with("a proxy in front of http://Localhost:7700 refuses the request"), "{error}");

@@ -95,3 +95,24 @@ pub(super) fn build<S: Symbol>(
     drop(rows);
     S::band_solve(ops, &system, &sorted_values, slot_size, out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All clients, whatever their version, must compute the same.
+    #[test]
+    fn the_numbers_of_slots_stay() {
+        for (width, keys, slots) in [
+            (64, 0, 1),
+            (64, 1, 1),
+            (64, 1000, 1050),
+            (128, 1000, 1019),
+            (192, 1000, 1012),
+            (256, 1000, 1009),
+            (256, 1 << 20, 1_069_060),
+        ] {
+            assert_eq!(slots_for(width, keys), slots, "{width} {keys}");
+        }
+    }
+}

@@ -255,6 +255,18 @@ mod tests {
     }
 
     #[test]
+    fn a_key_has_the_seed_of_its_block() {
+        let digests = digests(100, 5);
+        let mut map = BlockMap::assign(&digests, 4, 26).unwrap();
+        map.seeds = vec![7, 0, 255, 9];
+        assert_eq!(loads(&map, &digests).iter().sum::<usize>(), 100);
+        assert!(digests.iter().all(|digest| map.seed_of(digest) == map.seeds[map.block_of(digest)]));
+        let keys = digests.iter().map(|digest| BlockKey::new(digest, 4)).collect();
+        let in_first = |block| digests.iter().filter(|digest| digest.first_block(4) == block).count();
+        assert_eq!(Some(BlockKeys::new(keys, 4).fullest()), (0..4).map(in_first).max());
+    }
+
+    #[test]
     fn impossible_loads_are_refused() {
         let digests = digests(100, 4);
         let assign = |blocks, capacity| BlockMap::assign(&digests, blocks, capacity);

@@ -146,3 +146,25 @@ fn peel(located: &[[u32; MAX_ARITY]], arity: usize, slots: usize) -> Option<Vec<
     }
     (order.len() == located.len()).then_some(order)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All clients, whatever their version, must compute the same.
+    #[test]
+    fn the_lengths_of_segments_stay() {
+        for (arity, slots, length) in [
+            (3, 10, 2),
+            (3, 4095, 1023),
+            (3, 4096, 1 << 7),
+            (3, 1 << 20, 1 << 12),
+            (4, 1023, 255),
+            (4, 1024, 1 << 5),
+            (4, 1 << 20, 1 << 12),
+            (4, 1 << 24, 1 << 15),
+        ] {
+            assert_eq!(segment_length(arity, slots), length, "{arity} {slots}");
+        }
+    }
+}

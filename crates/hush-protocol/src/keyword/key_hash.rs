@@ -169,6 +169,14 @@ mod tests {
     }
 
     #[test]
+    fn a_position_is_a_key_of_eight_bytes() {
+        assert_eq!(position_key(0x0102), [2, 1, 0, 0, 0, 0, 0, 0]);
+        let [digest, other] = [0, 1].map(|position| KeyDigest::new(&SEED, &position_key(position)).unwrap());
+        assert_eq!(digest.first_half()[..8], digest.0[..8]);
+        assert_ne!(digest.first_half(), other.first_half());
+    }
+
+    #[test]
     fn blocks_are_uniform_and_differ() {
         for blocks in [1, 2, 3, 100, 100_000] {
             let mut low = 0;

@@ -236,6 +236,13 @@ mod tests {
     }
 
     #[test]
+    fn a_block_holds_as_many_keys_as_were_measured() {
+        let capacity = |kind| [9, 1024, 4096, 1 << 14, 1 << 16].map(|n| WrappedFilter::capacity(kind, n));
+        assert_eq!(capacity(FilterKind::Band128), [0, 1005, 4047, 15_898, 62_407]);
+        assert_eq!(capacity(FilterKind::Band64), [0, 991, 3856, 14_954, 57_988]);
+    }
+
+    #[test]
     fn lanes_fill_evenly_in_every_entry() {
         let entries: Vec<_> = (0..4).map(|entry| digests(entry * 10_000..entry * 10_000 + 3000)).collect();
         let mut map = LaneMap { seeds: vec![0, 1, 0, 7], thresholds: Vec::new() };

@@ -326,6 +326,28 @@ mod tests {
     }
 
     #[test]
+    fn a_match_is_refused_where_no_table_has_it() {
+        let names = ["exact", "at-or-below", "at-or-above", "prefix", "in-range"];
+        let all = names.map(|name| name.parse::<RowMatch>().unwrap());
+        let [exact, .., prefix, in_range] = all;
+        assert_eq!((exact, prefix, in_range), (RowMatch::Exact, RowMatch::Prefix, RowMatch::InRange));
+        assert_eq!("Exact".parse::<RowMatch>(), Err(UnknownRowMatch));
+        assert_eq!(UnknownRowMatch.to_string(), format!("expected one of: {}", names.join(", ")));
+        let refused = |order, range| {
+            let own = sorted(order, range);
+            all.into_iter().filter(|by| own.check_match(*by).is_err()).collect::<Vec<_>>()
+        };
+        let form = || Some(RangeForm::Network);
+        assert_eq!(refused(SortOrder::Bytes, None), [in_range]);
+        assert_eq!(refused(SortOrder::Hex, None), [in_range]);
+        assert_eq!(refused(SortOrder::Number, None), [prefix, in_range]);
+        assert_eq!(refused(SortOrder::Ip, form()), [prefix]);
+        assert_eq!(refused(SortOrder::Bytes, form()), [prefix]);
+        let shown = all.map(|by| SoughtRow { by, key: Zeroizing::default() }.is_shown());
+        assert_eq!(shown, [false, true, true, true, true]);
+    }
+
+    #[test]
     fn rows_are_found_and_shown() {
         let own = sorted(SortOrder::Bytes, None);
         let schema = schema("word", "meaning");

@@ -200,6 +200,31 @@ mod tests {
     }
 
     #[test]
+    fn an_order_has_a_name_an_example_and_a_next_key() {
+        for (name, example, key, next) in [
+            ("bytes", "text", "ab", "ab\0"),
+            ("number", "1234", "255", "256"),
+            ("number", "1234", "-1", "0"),
+            ("ip", "192.0.2.1", "10.0.255.255", "10.1.0.0"),
+            ("ip", "192.0.2.1", "::ff", "::100"),
+            ("hex", "0x00ff", "0xff", "0xff00"),
+        ] {
+            let order: SortOrder = name.parse().unwrap();
+            assert_eq!(order.name(), name);
+            assert!(order.example().ends_with(example) && order.encode(example.as_bytes()).is_some());
+            let [key, next] = [key, next].map(|key| order.encode(key.as_bytes()).unwrap());
+            assert_eq!(order.next(&key), Some(next.to_vec()), "{name}");
+        }
+        for (order, last) in [
+            (SortOrder::Number, "170141183460469231731687303715884105727"),
+            (SortOrder::Ip, "255.255.255.255"),
+        ] {
+            assert_eq!(order.next(&order.encode(last.as_bytes()).unwrap()), None, "{last}");
+        }
+        assert_eq!("".parse::<SortOrder>(), Err(UnknownSortOrder));
+    }
+
+    #[test]
     fn networks_have_ends() {
         let ends = |text: &str| {
             let ends = SortOrder::encode_network(text.as_bytes())?;

@@ -206,14 +206,14 @@ fn decimal(text: &str, precision: u8, scale: i8) -> Option<String> {
 
 /// Returns whether `text` is a date `YYYY-MM-DD`. The year may have a sign and more digits.
 fn is_date(text: &str) -> bool {
-    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
-    let mut parts = digits.split('-');
+    // A year before 1 is a leap year if the year without its sign is.
+    let mut parts = text.strip_prefix('-').unwrap_or(text).split('-');
     let mut part = |at_least: usize, at_most: usize| {
         let part = parts.next().filter(|part| (at_least..=at_most).contains(&part.len()))?;
         part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<i64>().ok())?
     };
     let (Some(year), Some(month), Some(day)) = (part(3, 12), part(2, 2), part(2, 2)) else { return false };
-    parts.next().is_none() && (1..=days_in(sign * year, month)).contains(&day)
+    parts.next().is_none() && (1..=days_in(year, month)).contains(&day)
 }
 
 /// Returns the number of days in a month of the proleptic Gregorian calendar; 0 if there is no such month.
@@ -431,10 +431,18 @@ mod tests {
             ("int64", "1.0", None),
             ("int64", "", None),
             ("uint8", "255", Some("255")),
+            ("uint8", "256", None),
             ("uint8", "-1", None),
             ("uint64", "18446744073709551615", Some("18446744073709551615")),
             ("float64", "1.0", Some("1")),
+            ("float64", "0.123456789012345678", Some("0.12345678901234568")),
+            ("float32", "0.123456789012345678", Some("0.12345679")),
             ("float32", "0.10", Some("0.1")),
+            ("float64", "1e-6", Some("0.000001")),
+            ("float64", "-0.00000099", Some("-9.9e-7")),
+            ("float64", "inf", Some("Infinity")),
+            ("float64", "-inf", Some("-Infinity")),
+            ("float64", "-0.0", Some("0")),
             ("float64", "NaN", Some("NaN")),
             ("float64", "one", None),
             ("bool", "true", Some("true")),
@@ -461,6 +469,7 @@ mod tests {
             ("timestamp[ms]", "2024-02-29T24:00:00", None),
             ("time32[s]", "12:60:00", None),
             ("time32[s]", "12:00:60", None),
+            ("time32[s]", "+1:00:00", None),
             ("time32[s]", "23:59:59", Some("23:59:59")),
             ("date32", "-0044-03-15", Some("-0044-03-15")),
             ("date32", "29.2.2024", None),

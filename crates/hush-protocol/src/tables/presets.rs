@@ -66,6 +66,11 @@ mod tests {
 
     #[test]
     fn every_protocol_takes_what_is_listed() {
+        assert!(Protocol::ALL.iter().all(|&protocol| !presets_of(protocol).is_empty()));
+        let sends = Protocol::ALL.iter().filter(|&&protocol| protocol != Protocol::Download);
+        let mut sends =
+            sends.map(|protocol| presets().iter().any(|preset| preset.protocols.contains(protocol)));
+        assert!(sends.all(|has_a_set| has_a_set));
         for Preset { name, problems, protocols, .. } in presets() {
             for &protocol in Protocol::ALL {
                 assert_eq!(

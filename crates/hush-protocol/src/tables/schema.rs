@@ -313,6 +313,19 @@ mod tests {
             |depth: usize| format!("{}\"bool\"{}", r#"{"list":["i","#.repeat(depth), "]}".repeat(depth));
         schema(&value(&nested(MAX_DEPTH))).check(false).unwrap();
         assert!(schema(&value(&nested(MAX_DEPTH + 1))).check(false).is_err());
+        for around in [
+            r#"{"list":["i",@]}"#,
+            r#"{"large_list":["i",@]}"#,
+            r#"{"fixed_size_list":[2,["i",@]]}"#,
+            r#"{"struct":[["i",@]]}"#,
+            r#"{"map":[["k",@],["v","bool"]]}"#,
+            r#"{"map":[["k","bool"],["v",@]]}"#,
+            r#"{"dictionary":["int8",@]}"#,
+        ] {
+            let check = |depth| schema(&value(&around.replace('@', &nested(depth - 1)))).check(false);
+            check(MAX_DEPTH).unwrap();
+            check(MAX_DEPTH + 1).expect_err(around);
+        }
         assert!(serde_json::from_str::<Schema>(&value(&nested(10_000))).is_err());
         for kind in
             [r#"{"dictionary":["string","string"]}"#, r#"{"fixed_size_list":[999999999,["i","bool"]]}"#]

@@ -2,6 +2,7 @@
 
 mod codes;
 mod descriptor;
+mod facts;
 mod failures;
 mod geometry;
 mod hostile;

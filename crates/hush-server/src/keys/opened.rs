@@ -163,6 +163,17 @@ mod tests {
     }
 
     #[test]
+    fn a_use_is_noted_once_in_a_while() {
+        let cache = OpenedCache::new(1);
+        let spec = KeySpec { preset: "toy".into(), bytes: 1, devices: on(CPU) };
+        let keys = ClientKeys { devices: on(CPU), keys: Arc::new(1) };
+        let opened = OpenedKeys::new(keys, &spec, (100, false), cache.permit().unwrap());
+        let told = [100, 109, 110, 119, 131].map(|now| opened.is_to_be_noted(now, 10));
+        assert_eq!(told, [true, false, true, false, true], "the first use, then after 10 ms each");
+        assert_eq!(opened.noted(), 131);
+    }
+
+    #[test]
     fn the_keys_used_longest_ago_make_room() {
         let cache = OpenedCache::new(2);
         assert!(open(&cache, 1).is_some() && open(&cache, 2).is_some());

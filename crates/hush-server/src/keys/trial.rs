@@ -147,7 +147,7 @@ mod tests {
     fn changes_are_read_and_the_file_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
-        let before: Vec<u8> = (0..3 * BLOCK as u32 + 100).map(|byte| byte as u8 | 1).collect();
+        let before: Vec<u8> = (0..3 * BLOCK + 100).map(|byte| (byte + byte / BLOCK) as u8 | 1).collect();
         fs::write(&path, &before).unwrap();
         let file = fs::File::options().read(true).write(true).open(&path).unwrap();
         let tried = Untouched::new(FileBackend::new(file).unwrap()).unwrap();

@@ -111,4 +111,19 @@ mod tests {
         }
         assert!(buckets.buckets.lock().len() <= MAX_CLIENTS);
     }
+
+    #[test]
+    fn who_is_in_debt_is_remembered_among_many() {
+        let buckets = Buckets::new(Throttle { queries_per_second: 1, burst: 1 });
+        let start = Instant::now();
+        assert_eq!(buckets.admit(client(0), start), Ok(()));
+        buckets.charge(client(0), 99, start);
+        for number in 1..MAX_CLIENTS as u32 {
+            assert_eq!(buckets.admit(client(number), start), Ok(()));
+        }
+        let later = start + Duration::from_secs(1);
+        assert_eq!(buckets.admit(client(u32::MAX), later), Ok(()));
+        assert_eq!(buckets.buckets.lock().len(), 2, "full buckets are forgotten");
+        assert_eq!(buckets.admit(client(0), later), Err(99));
+    }
 }

@@ -100,6 +100,9 @@ mod tests {
         let rest = pieces.received(&part("bytes 7-9/10"), 3).unwrap();
         assert_eq!((rest.status, rest.header("content-range")), (206, Some("bytes 7-9/10")));
         assert!(pieces.is_done());
+        let mut pieces = Pieces::of(&request(vec![("range", "bytes=7-".to_owned())])).unwrap();
+        let rest = pieces.received(&part("bytes 7-9/20"), 3).unwrap();
+        assert_eq!((rest.header("content-range"), rest.body_bytes), (Some("bytes 7-19/20"), Some(13)));
     }
 
     #[test]
@@ -109,6 +112,7 @@ mod tests {
             ("bytes 0-3/10", 3),
             ("bytes 0-9/9", 10),
             ("bytes 3-0/10", 0),
+            ("bytes 0-0/10", 0),
             ("bytes 0-/10", 1),
             ("0-3/10", 4),
             ("bytes 0-18446744073709551615/0", 1),

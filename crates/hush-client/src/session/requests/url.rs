@@ -78,7 +78,7 @@ impl ServerUrl {
     pub fn is_loopback(&self) -> bool {
         let host = self.uri.host().unwrap_or("");
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
     }
 
     /// Returns scheme, host, port and path in one canonical spelling. The server's keys are stored under it.
@@ -110,6 +110,18 @@ mod tests {
         assert_eq!(root("http://hush.example"), "http://hush.example");
         assert_eq!(root("http://hush.example:80/"), "http://hush.example:80");
         assert_eq!(root("https://hush.example/a/b/"), "https://hush.example");
+    }
+
+    #[test]
+    fn this_machine_is_loopback() {
+        let is_loopback = |url: &str| ServerUrl::parse(url).unwrap().is_loopback();
+        for url in ["http://localhost", "http://LocalHost:80/a", "http://127.9.0.1:7700", "http://[::1]"] {
+            assert!(is_loopback(url), "{url}");
+        }
+        for url in ["http://localhost.example", "https://10.0.0.1", "http://[2001:db8::1]:80", "http://[::]"]
+        {
+            assert!(!is_loopback(url), "{url}");
+        }
     }
 
     #[test]
