@@ -121,17 +121,15 @@ fn a_key_that_the_gateway_has_no_more_is_fetched_anew() {
 
 #[test]
 fn a_relay_that_is_busy_is_asked_again() {
-    for status in [429, 502, 503, 504] {
-        for method in ["GET", "POST"] {
-            let mut busy = 2;
-            let mut driver = faulty(move |request| {
-                let is_busy = request.method == method && busy > 0;
-                busy -= usize::from(is_busy);
-                is_busy.then(|| Reply::new(status, ""))
-            });
-            assert_eq!(look_up(&mut driver, &[3]).unwrap(), [Some(RingSample::value(1, 3))]);
-            assert_eq!(driver.waits.len(), 2, "{status} {method}");
-        }
+    for (status, method) in [(429, "GET"), (502, "POST"), (503, "GET"), (504, "POST")] {
+        let mut busy = 2;
+        let mut driver = faulty(move |request| {
+            let is_busy = request.method == method && busy > 0;
+            busy -= usize::from(is_busy);
+            is_busy.then(|| Reply::new(status, ""))
+        });
+        assert_eq!(look_up(&mut driver, &[3]).unwrap(), [Some(RingSample::value(1, 3))]);
+        assert_eq!(driver.waits.len(), 2, "{status} {method}");
     }
 }
 

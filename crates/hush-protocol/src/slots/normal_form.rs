@@ -167,6 +167,7 @@ mod tests {
             // A sigma at the end of a word becomes another letter.
             ("lower", "ΟΔΟΣ ΣΑΣ", "οδος σας"),
             ("nfc", "e\u{301} \u{212b} \u{ac00}\u{11a8}", "é Å \u{ac01}"),
+            ("trim,lower", "E\u{301} ", "e\u{301}"),
             // Combining marks are sorted.
             ("nfc", "a\u{301}\u{323}", "ạ\u{301}"),
             // A character without a composed form becomes longer.

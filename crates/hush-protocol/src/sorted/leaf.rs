@@ -138,6 +138,7 @@ mod tests {
             writer.push(key, value);
             assert!(writer.bytes() - before <= most_row_bytes(key, value));
         }
+        assert_eq!(writer.bytes(), writer.bytes.len());
         let leaf = writer.finish();
         assert_eq!(read(&leaf), Some(own));
         assert_eq!(read(&[]), Some(Vec::new()));

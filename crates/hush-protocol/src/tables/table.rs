@@ -134,3 +134,35 @@ pub(crate) fn powers_below(entries: usize) -> Vec<usize> {
     let powers = (0..usize::BITS).map(|bit| 1 << bit).take_while(|&power| power < entries);
     powers.chain([entries.max(1)]).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_has_a_divisor_of_the_columns_and_so_many_blocks() {
+        let rule = SegmentRule { columns: 1024, column_unit: 128, entries: vec![2, 8] };
+        let check = |columns, blocks, entries| {
+            let shape = TableShape { columns, blocks, slot_bytes: 1 };
+            SegmentShape { shape, entries }.check(&rule, 4)
+        };
+        for (columns, blocks, entries) in [(1024, 2, 2), (128, 8, 2), (512, 32, 8), (256, 8, 8)] {
+            assert!(check(columns, blocks, entries).is_ok(), "{columns} {blocks} {entries}");
+        }
+        for (columns, blocks, entries) in [
+            (0, 2, 2),
+            (64, 2, 2),
+            (384, 2, 2),
+            (2048, 2, 2),
+            (128, 4, 4),
+            (128, 0, 2),
+            (128, 3, 2),
+            (128, 10, 2),
+            (128, 40, 8),
+        ] {
+            assert!(check(columns, blocks, entries).is_err(), "{columns} {blocks} {entries}");
+        }
+        let shape = TableShape { columns: 128, blocks: 24, slot_bytes: 1 };
+        assert_eq!(SegmentShape { shape, entries: 8 }.lanes(), 3);
+    }
+}

@@ -5,11 +5,13 @@ use hush_math::csprng::Csprng;
 use hush_protocol::{
     Protocol, ProtocolError,
     descriptor::{
-        BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, MAX_SEGMENTS, Role, Segment,
-        WhiteningSeed,
+        BlobRef, Codec, Compression, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, MAX_SEGMENTS, Role,
+        Segment, WhiteningSeed,
     },
     keyword::{FilterKind, LaneMap},
+    schema::Schema,
     slot::{MAX_VALUE_BYTES, SlotFormat},
+    sorted::{FenceFile, Sorted, order::SortOrder},
     table::SegmentShape,
 };
 
@@ -356,7 +358,19 @@ fn the_public_seed_is_that_of_the_geometry() {
         other.public_seed()
     };
     let blob = || Some(BlobRef { blake3: [8; 32], bytes: 8 });
-    let same: [&dyn Fn(&mut Descriptor); 7] = [
+    let same: [&dyn Fn(&mut Descriptor); 12] = [
+        &|d| d.whitening = Some(WhiteningSeed([8; 32])),
+        &|d| d.segments[0].whitening = Some(WhiteningSeed([8; 32])),
+        &|d| d.schema = Some(Schema::default()),
+        &|d| {
+            let dictionary = BlobRef { blake3: [8; 32], bytes: 8 };
+            d.compression = Some(Compression { codec: Codec::Zstd, dictionary, max_value_bytes: 8 });
+        },
+        &|d| {
+            let fences = FenceFile { blob: BlobRef { blake3: [8; 32], bytes: 8 }, length: 8 };
+            let order = SortOrder::Bytes;
+            d.sorted = Some(Sorted { order, range: None, rows: 8, overlap: 0, fences, added: None });
+        },
         &|d| d.records += 1,
         &|d| d.database = [8; 32],
         &|d| d.hint = blob(),
