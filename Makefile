@@ -217,6 +217,7 @@ campaign: e2e timing timing-welch ## Longer than `test`: faults of the disk, los
 	CARGO="$(CARGO)" scripts/fuzz.sh $(or $(SECONDS),600)
 
 mutants: $(MUTANTS) ## Small faults are put into a crate (OF: hush-store), one at a time: its tests should notice. FILES and SHARD (0/20) take some of them. Hours.
+	mkdir -p target/mutants
 	env -u CARGO_INCREMENTAL CARGO="$(CARGO)" $(MUTANTS) mutants -p $(or $(OF),hush-store) $(if $(FILES),--file '$(FILES)') $(if $(SHARD),--shard $(SHARD)) --no-shuffle -o target/mutants/$(or $(OF),hush-store)
 
 $(MUTANTS):
