@@ -280,10 +280,14 @@ class Kills(KeyedTest):
 
         self.is_built = False
         self.kills("serve", start, check)
-        with self.serve(args=args, listen=url.removeprefix("http://")):
+        log = self.dir / "log"
+        with self.serve(args=args, listen=url.removeprefix("http://"), log=log):
             # Tasks that were interrupted come before this one.
             changed = self.change()
-            self.runs(*admin, "apply", "table", self.jsonl(changed, "changes.jsonl"), "--", "--key", "k")
+            try:
+                self.runs(*admin, "apply", "table", self.jsonl(changed, "changes.jsonl"), "--", "--key", "k")
+            except subprocess.TimeoutExpired:
+                self.fail(f"a task does not end: {self.runs(*admin, 'tasks')[:1000]}\n{log.read_text()}")
             self.is_made(changed)
             self.check_at(url, [*self.maybe, *self.rng.sample(list(self.records), 200)])
         # The build that is served and one to go back to are all that is kept.
