@@ -40,3 +40,37 @@ pub(super) fn encrypt_rlwe(
 pub(super) fn error_table(params: &RingParams) -> Option<GaussianTable> {
     (!params.is_plain()).then(|| GaussianTable::new(params.error_std()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{INSECURE_RING_PLAIN, ONION_S};
+
+    /// Returns the mean of the squares of what is left of an encryption of zero without `a s`.
+    fn mean_square(params: &RingParams) -> f64 {
+        let ring = params.full_ring();
+        let rng = &mut Csprng::insecure_from_seed(5);
+        let secret: Vec<u32> = (0..ring.degree() as u32).map(|place| (place % 3).wrapping_sub(1)).collect();
+        let secret = ring.forward(ring.from_signed(&secret));
+        let mut a = ring.expand_uniform(rng);
+        let b = encrypt_rlwe(&ring, &secret, &a, &ring.zero(), error_table(params).as_ref(), rng);
+        ring.mul(&mut a, &secret);
+        let mut error = b;
+        ring.add(&mut error, &ring.inverse(a));
+        let prime = i64::from(ring.moduli()[0].value());
+        let centred = error
+            .limb(0)
+            .iter()
+            .map(|&word| i64::from(word))
+            .map(|word| if word > prime / 2 { word - prime } else { word });
+        centred.map(|error| (error * error) as f64).sum::<f64>() / ring.degree() as f64
+    }
+
+    #[test]
+    fn a_fresh_ciphertext_has_the_error_of_its_set() {
+        let [expected, found] = [ONION_S.error_std().powi(2), mean_square(&ONION_S)];
+        // The mean of 2048 squares has a standard deviation of 1/32 of it.
+        assert!((found / expected - 1.0).abs() < 6.0 / 32.0, "{found} for {expected}");
+        assert_eq!(mean_square(&INSECURE_RING_PLAIN), 0.0);
+    }
+}

@@ -245,3 +245,24 @@ impl KeyReader<'_> {
         Ok(ring.forward(b))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::ONION_S;
+
+    #[test]
+    fn no_mask_comes_twice() {
+        let seeds = [([1; 32], "a"), ([1; 32], "b"), ([2; 32], "a")];
+        let ring = ONION_S.kept_ring();
+        let mut masks = Vec::new();
+        for (seed, context) in seeds {
+            let mut rows = Masks { seed: public_seed(&seed, context), row: 0 };
+            masks.extend((0..3).map(|_| rows.next(&ring).limb(0).to_vec()));
+        }
+        let count = masks.len();
+        masks.sort_unstable();
+        masks.dedup();
+        assert_eq!(masks.len(), count);
+    }
+}
