@@ -93,6 +93,7 @@ fn faulty(mut fault: impl FnMut(&Request) -> Option<Reply> + 'static) -> Driver 
     behind_relay(move |request| fault(request).unwrap_or_else(|| passed_on(request)))
 }
 
+/// Returns a client whose requests to the relay `serve` answers.
 fn behind_relay(serve: impl FnMut(&Request) -> Reply + 'static) -> Driver {
     let mut driver = Driver::new(serve);
     driver.options.relay = relay("http://relay.example");
@@ -182,7 +183,7 @@ fn a_server_that_asks_for_another_date_is_told_it_once_a_request() {
     let mut driver = before(move |request| (date(request) != DATE).then(|| refusal(400, DATE)));
     assert_eq!(look_up(&mut driver, &[3]).unwrap(), [Some(RingSample::value(1, 3))]);
     assert_eq!(driver.requests.len(), 1 + 2 * 4, "each of list, descriptor, keys and query, twice");
-    // What asks for no date, or for one that is none, or once more, is the answer.
+    // A refusal is told to the caller if its date is not readable, if its status is another one, or if it comes a second time.
     for (status, said, requests) in [(400, "no date", 2), (403, DATE, 2), (400, DATE, 3)] {
         let mut driver = before(move |_| Some(refusal(status, said)));
         look_up(&mut driver, &[3]).unwrap_err();

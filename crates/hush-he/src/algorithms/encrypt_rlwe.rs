@@ -46,16 +46,15 @@ mod tests {
     use super::*;
     use crate::params::{INSECURE_RING_PLAIN, ONION_S};
 
-    /// Returns the mean of the squares of what is left of an encryption of zero without `a s`.
+    /// Encrypts zero under a set, and returns the mean of the squares of the error's coefficients.
     fn mean_square(params: &RingParams) -> f64 {
         let ring = params.full_ring();
         let rng = &mut Csprng::insecure_from_seed(5);
         let secret: Vec<u32> = (0..ring.degree() as u32).map(|place| (place % 3).wrapping_sub(1)).collect();
         let secret = ring.forward(ring.from_signed(&secret));
         let mut a = ring.expand_uniform(rng);
-        let b = encrypt_rlwe(&ring, &secret, &a, &ring.zero(), error_table(params).as_ref(), rng);
+        let mut error = encrypt_rlwe(&ring, &secret, &a, &ring.zero(), error_table(params).as_ref(), rng);
         ring.mul(&mut a, &secret);
-        let mut error = b;
         ring.add(&mut error, &ring.inverse(a));
         let prime = i64::from(ring.moduli()[0].value());
         let centred = error
