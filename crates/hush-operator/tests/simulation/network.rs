@@ -103,12 +103,13 @@ pub(crate) async fn call(
     outcome
 }
 
-/// Checks what is to be seen of a request, whether or not it arrives: its length follows from the table and the number of look-ups,
-/// and no keys serve more look-ups than they may.
+/// Checks what is to be seen of a request, whether or not it arrives: its length follows from the epoch of the table and the number
+/// of look-ups, and no keys serve more look-ups than they may.
 fn note_sent(world: &World, request: &Request) {
     let Method::Post = request.method else { return };
-    let queries = QueryRequest::decode(request.body.as_slice()).expect("a request of look-ups").queries;
-    let asked = format!("{} look-ups by {}", queries.len(), request.path);
+    let QueryRequest { epoch, queries, .. } =
+        QueryRequest::decode(request.body.as_slice()).expect("a request of look-ups");
+    let asked = format!("{} look-ups of {epoch:02x?} by {}", queries.len(), request.path);
     let bytes = *world.sizes.borrow_mut().entry(asked.clone()).or_insert(request.body.len());
     assert_eq!(bytes, request.body.len(), "{asked}");
     let mut under = world.under_keys.borrow_mut();
