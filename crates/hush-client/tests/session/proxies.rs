@@ -29,6 +29,9 @@ fn a_proxy_is_named_with_what_its_operator_can_do() {
     );
     assert_eq!(error.code().kind(), ErrorKind::ConnectionFailed);
     assert_eq!(driver.asked(QUERY).len(), 1, "it would be refused again");
+    // A proxy may close the connection before its page is read, because it does not read the request.
+    let cut = || Reply { cut: Some(4), ..page(413) };
+    assert_eq!(look_up(&mut behind(QUERY, cut), &[3]).unwrap_err().to_string(), error.to_string());
 
     for (status, words, requests) in [
         (502, "(nginx/1.27) does not reach the server: try again later", 5),

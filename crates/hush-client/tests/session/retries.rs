@@ -44,12 +44,17 @@ fn waits_double_up_to_the_longest_and_attempts_end() {
         max_wait: Duration::from_secs(1),
         ..RetryPolicy::default()
     };
-    let failures: [fn() -> Result<Reply, TransportFailure>; 4] = [
+    let failures: [fn() -> Result<Reply, TransportFailure>; 5] = [
         || busy("overloaded"),
         || Err(lost()),
         || Ok(Reply { cut: Some(20), ..Reply::new(200, [0; 40]) }),
         // An error that broke off, whose status tells nothing.
         || Ok(Reply { cut: Some(16), ..Reply::problem(500, "internal", "it failed") }),
+        // An error of the server that broke off, whose status could be that of a proxy.
+        || {
+            let problem = Reply::problem(413, "too_large", "too long");
+            Ok(Reply { cut: Some(16), ..problem.with("Content-Type", "application/problem+json") })
+        },
     ];
     for failure in failures {
         let mut driver = faulty((0..9).map(|_| failure()).collect());

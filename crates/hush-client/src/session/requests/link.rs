@@ -228,6 +228,8 @@ impl Link {
             // The status is known even if the document is lost. A status that tells nothing leaves the loss to be told.
             Err(lost) => match problem::refusal(url, sent, head, None, odd) {
                 SessionError::NotHushDb { .. } => lost,
+                // The lost document has the server's reason. The status alone looks like that of a proxy.
+                SessionError::Intermediary { .. } if problem::is_announced(head) => lost,
                 refused => refused,
             },
         }

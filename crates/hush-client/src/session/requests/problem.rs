@@ -56,6 +56,11 @@ fn intermediary(url: &ServerUrl, sent: usize, head: &Head) -> Option<SessionErro
     is_of_proxies.then_some(SessionError::Intermediary { url, name, status: head.status, sent })
 }
 
+/// Returns whether the body of a response is a problem document, as of a server of this API, by its head.
+pub(in crate::session) fn is_announced(head: &Head) -> bool {
+    head.header("content-type").is_some_and(|kind| kind.trim_start().starts_with("application/problem+json"))
+}
+
 /// Returns the most bytes of the body of a response with this status.
 pub(in crate::session) fn refusal_limit(status: u16) -> usize {
     if status == GONE { MAX_REFUSAL_BYTES } else { MAX_PROBLEM_BYTES }
