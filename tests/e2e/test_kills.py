@@ -155,7 +155,7 @@ class Kills(KeyedTest):
 
             self.kills("apply", apply, check)
             self.kills("compact", lambda: self.starts("compact", self.table), lambda _, __: check(False, None), some_changes)
-            # The last one that was killed may have been done: without changes there is nothing to fold.
+            # The last killed compaction may have been complete. A table without changes is refused.
             some_changes()
             self.runs("compact", self.table)
             check(False, None)

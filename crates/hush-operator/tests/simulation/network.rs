@@ -109,7 +109,7 @@ fn note_sent(world: &World, request: &Request) {
     let Method::Post = request.method else { return };
     let QueryRequest { epoch, queries, .. } =
         QueryRequest::decode(request.body.as_slice()).expect("a request of look-ups");
-    let asked = format!("{} look-ups of {epoch:02x?} by {}", queries.len(), request.path);
+    let asked = format!("{} look-ups of {} by {}", queries.len(), hex::encode(epoch), request.path);
     let bytes = *world.sizes.borrow_mut().entry(asked.clone()).or_insert(request.body.len());
     assert_eq!(bytes, request.body.len(), "{asked}");
     let mut under = world.under_keys.borrow_mut();

@@ -168,7 +168,7 @@ pub(crate) struct World {
     current: RefCell<Vec<Option<usize>>>,
     /// Whether all faults are over.
     pub(crate) calm: Cell<bool>,
-    /// The bytes of a request, by what was asked of which table.
+    /// The bytes of a request, by what was asked of which epoch.
     pub(crate) sizes: RefCell<HashMap<String, usize>>,
     /// The look-ups that the server saw under each set of keys, and when it saw the last one.
     pub(crate) under_keys: RefCell<HashMap<Vec<u8>, (u32, Instant)>>,

@@ -229,7 +229,7 @@ impl Link {
             Err(lost) => match problem::refusal(url, sent, head, None, odd) {
                 SessionError::NotHushDb { .. } => lost,
                 // The lost document has the server's reason. The status alone looks like that of a proxy.
-                SessionError::Intermediary { .. } if problem::is_announced(head) => lost,
+                SessionError::Intermediary { .. } if problem::announces_problem(head) => lost,
                 refused => refused,
             },
         }

@@ -56,8 +56,8 @@ fn intermediary(url: &ServerUrl, sent: usize, head: &Head) -> Option<SessionErro
     is_of_proxies.then_some(SessionError::Intermediary { url, name, status: head.status, sent })
 }
 
-/// Returns whether the body of a response is a problem document, as of a server of this API, by its head.
-pub(in crate::session) fn is_announced(head: &Head) -> bool {
+/// Returns whether the head of a response announces a problem document (RFC 9457), as a server of this API sends.
+pub(in crate::session) fn announces_problem(head: &Head) -> bool {
     head.header("content-type").is_some_and(|kind| kind.trim_start().starts_with("application/problem+json"))
 }
 
